@@ -1,0 +1,232 @@
+"""The one stream of events a long run emits: frozen, typed, the same on every face.
+
+    TrainingStarted
+      ForwardFinished · StageFinished* · SelectionFinished? · IterationFinished · CheckpointWritten?    per
+      iteration
+    TrainingFinished SimulationStarted · SimulationProgress* · SimulationFinished WarningRaised
+    at any time
+
+Amounts are as the problem's author sees them (a maximised problem reports rewards). `worker_id` is the rank
+that emitted the event, `time_s` the seconds since its run started there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar, TypeAlias
+
+__all__ = [
+    "CheckpointWritten",
+    "Event",
+    "ForwardFinished",
+    "IterationFinished",
+    "Listener",
+    "RankTiming",
+    "SelectionFinished",
+    "SimulationFinished",
+    "SimulationProgress",
+    "SimulationStarted",
+    "StageFinished",
+    "TrainingFinished",
+    "TrainingStarted",
+    "WarningRaised",
+    "event_from_dict",
+]
+
+
+@dataclass(frozen=True)
+class RankTiming:
+    """Where one rank's seconds went, and what it solved.
+
+    `communicate_s` is the part of the collectives that no rank could have avoided, `wait_s` the rest of them:
+    the time spent waiting for a slower rank.
+    """
+
+    rank: int = 0
+    solve_s: float = 0.0
+    communicate_s: float = 0.0
+    wait_s: float = 0.0
+    other_s: float = 0.0
+    lp_solves: int = 0
+    simplex_iterations: int = 0
+
+    @property
+    def total_s(self) -> float:
+        return self.solve_s + self.communicate_s + self.wait_s + self.other_s
+
+
+_KINDS: dict[str, type[Event]] = {}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """Root of the stream. `kind` names the class in `to_dict` and in JSON lines."""
+
+    kind: ClassVar[str] = "event"
+
+    worker_id: int = 0
+    time_s: float = 0.0
+
+    def __init_subclass__(cls, kind: str = "", **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls.kind = kind
+        _KINDS[kind] = cls
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, `kind` first."""
+        return {"kind": self.kind, **asdict(self)}
+
+
+Listener: TypeAlias = Callable[[Event], object]
+"""What receives events. A true return value asks the run to stop after the current iteration."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingStarted(Event, kind="training_started"):
+    """A run begins to train: the size of the problem and of the group."""
+
+    problem: str
+    nodes: int
+    states: int
+    forward_passes: int
+    ranks: int
+    threads: int
+    first_iteration: int
+    iteration_limit: int | None
+    cuts: int = 0  #: already there, from a resumed state or a warm start
+    memory_bytes: int = 0  #: expected per rank, without what a node's ranks share
+
+
+@dataclass(frozen=True, kw_only=True)
+class ForwardFinished(Event, kind="forward_finished"):
+    """An iteration's trajectories are simulated: what they cost."""
+
+    iteration: int
+    upper_bound: float  #: mean cost of the iteration's trajectories
+    upper_bound_std: float
+    lp_solves: int
+    elapsed_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageFinished(Event, kind="stage_finished"):
+    """One step of the backward pass: the cuts of one depth are solved, exchanged and stored on every rank."""
+
+    iteration: int
+    depth: int
+    nodes: tuple[str, ...]  #: nodes that received cuts
+    cuts: int
+    lp_solves: int
+    solve_s: float
+    exchange_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionFinished(Event, kind="selection_finished"):
+    """Cuts that no longer help were put aside."""
+
+    iteration: int
+    cuts: int
+    active: int
+    elapsed_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class IterationFinished(Event, kind="iteration_finished"):
+    """One iteration is done: bounds, gap and what it took."""
+
+    iteration: int
+    lower_bound: float
+    upper_bound: float
+    upper_bound_std: float
+    confidence: float  #: half width of the 95 % interval of the upper bound
+    gap: float  #: (upper − lower) / max(1, |lower|) of the minimised problem
+    cuts_added: int
+    cuts_active: int
+    lp_solves: int  #: of all ranks, in this iteration
+    simplex_iterations: int
+    forward_s: float
+    backward_s: float
+    elapsed_s: float  #: this iteration
+    total_s: float  #: since training began, earlier runs of a resumed training included
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointWritten(Event, kind="checkpoint_written"):
+    """The state of the run is on disk and can be resumed from."""
+
+    iteration: int
+    path: str
+    size_bytes: int
+    elapsed_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingFinished(Event, kind="training_finished"):
+    """Training is over: why, and with what."""
+
+    reason: str
+    converged: bool
+    iterations: int
+    lower_bound: float
+    upper_bound: float
+    gap: float
+    cuts: int
+    policy_digest: str
+    total_s: float
+    timing: tuple[RankTiming, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationStarted(Event, kind="simulation_started"):
+    """A policy is about to be simulated."""
+
+    scenarios: int
+    ranks: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationProgress(Event, kind="simulation_progress"):
+    """So many scenarios are simulated."""
+
+    done: int  #: scenarios of this rank
+    scenarios: int  #: this rank's share
+    mean: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulationFinished(Event, kind="simulation_finished"):
+    """The simulation is over: what the scenarios cost."""
+
+    scenarios: int
+    mean: float
+    std: float
+    confidence: float
+    lp_solves: int
+    total_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class WarningRaised(Event, kind="warning"):
+    """Something a person should know and nothing has to stop for."""
+
+    message: str
+    iteration: int | None = None
+
+
+def event_from_dict(document: dict[str, Any]) -> Event:
+    """Undo `to_dict`, also after a trip through JSON.
+
+    Raises KeyError for an unknown kind and TypeError for fields that do not belong to it.
+    """
+    values = dict(document)
+    cls = _KINDS[values.pop("kind")]
+    for field in fields(cls):
+        if field.name == "timing" and "timing" in values:
+            values["timing"] = tuple(
+                one if isinstance(one, RankTiming) else RankTiming(**one) for one in values["timing"]
+            )
+        elif isinstance(values.get(field.name), list):
+            values[field.name] = tuple(values[field.name])
+    return cls(**values)

@@ -1,0 +1,117 @@
+"""Every public name exists, has a docstring, and is documented once, on the page of its room."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+from pathlib import Path
+
+import pytest
+
+import pycobre
+import pycobre.comm
+
+API = Path(__file__).parent.parent / "docs" / "reference" / "api"
+#: Rooms that are no library: a command line is used by typing.
+NOT_A_LIBRARY = {"__main__", "_native", "cli"}
+
+#: What code outside this repository may import.
+CONTRACT = [
+    "Communicator",
+    "SharedMemoryProvider",
+    "SharedRegion",
+    "ReduceOp",
+    "LocalBackend",
+    "ShmBackend",
+    "TcpBackend",
+    "MpiBackend",
+    "HeapRegion",
+    "ShmRegion",
+    "MpiRegion",
+    "BackendKind",
+    "TcpConfig",
+    "ShmConfig",
+    "create_communicator",
+    "available_backends",
+    "mpi_launch_detected",
+    "CommError",
+    "CollectiveFailed",
+    "InvalidBufferSize",
+    "InvalidRoot",
+    "InvalidCommunicator",
+    "AllocationFailed",
+    "BackendError",
+    "BackendNotAvailable",
+    "InvalidBackend",
+    "InitializationFailed",
+    "MissingConfiguration",
+]
+
+
+def rooms() -> list[str]:
+    """The rooms that name what is public in them."""
+    found = [info.name for info in pkgutil.iter_modules(pycobre.__path__) if info.name not in NOT_A_LIBRARY]
+    return [name for name in sorted(found) if hasattr(importlib.import_module(f"pycobre.{name}"), "__all__")]
+
+
+def home_of(value: object, room: str) -> str:
+    """The room that defines a public object; constants belong to the room that exports them."""
+    module = getattr(value, "__module__", None) or ""
+    match = re.match(r"pycobre\.(\w+)", module)
+    return match[1] if match else room
+
+
+@pytest.mark.parametrize("room", ["", *rooms()])
+def test_names_exist_once_and_in_order(room):
+    module = importlib.import_module(f"pycobre.{room}".rstrip("."))
+    names = list(module.__all__)
+    assert len(names) == len(set(names))
+    missing = [name for name in names if not hasattr(module, name)]
+    assert not missing, f"pycobre.{room} exports {missing} and does not have them"
+    assert set(names) <= set(dir(module))
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_every_public_name_has_a_docstring(room):
+    module = importlib.import_module(f"pycobre.{room}")
+    bare = []
+    for name in module.__all__:
+        value = getattr(module, name)
+        if not (inspect.isclass(value) or inspect.isroutine(value)) or home_of(value, room) != room:
+            continue
+        if not inspect.getdoc(value) or (value.__doc__ or "").startswith(f"{name}("):
+            bare.append(name)
+    assert not bare, f"pycobre.{room}: no docstring: {bare}"
+
+
+@pytest.mark.parametrize("room", rooms())
+def test_every_room_has_one_page_with_all_its_names(room):
+    page = API / f"{room}.md"
+    assert page.exists(), f"write docs/reference/api/{room}.md, like the others: it lists the names by itself"
+    everywhere = [
+        path.name for path in API.glob("*.md") if f"automodule:: pycobre.{room}\n" in path.read_text()
+    ]
+    assert everywhere == [page.name]
+    assert ":members:\n   :imported-members:" in page.read_text()
+
+
+def test_every_name_is_public_in_its_home():
+    """The page of a room shows what the room defines: a name exported elsewhere only would be on no page."""
+    homes = {room: importlib.import_module(f"pycobre.{room}") for room in rooms()}
+    for room, module in homes.items():
+        for name in module.__all__:
+            home = home_of(getattr(module, name), room)
+            assert home in homes, f"pycobre.{room}.{name} is defined in pycobre.{home}, which exports nothing"
+            assert name in homes[home].__all__, f"pycobre.{room}.{name} is not in pycobre.{home}.__all__"
+
+
+def test_every_name_of_the_contract_is_there():
+    assert set(CONTRACT) <= set(pycobre.comm.__all__)
+    for name in CONTRACT:
+        assert getattr(pycobre.comm, name) is not None
+
+
+def test_the_facade_is_short():
+    assert len(Path(pycobre.__file__).read_text().splitlines()) <= 120
