@@ -1,0 +1,38 @@
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+_Array = np.ndarray[Any, Any]
+_Trouble = tuple[int, int, int, bytes]
+
+class Star:
+    def __init__(
+        self,
+        rank: int,
+        size: int,
+        descriptors: tuple[int, ...],
+        timeout_s: float,
+        fold: Callable[[int, int, int, memoryview, list[memoryview]], None],
+    ) -> None: ...
+    def allgatherv(
+        self,
+        sequence: int,
+        code: tuple[int, int, int],
+        layout: int,
+        send: _Array,
+        recv: _Array,
+        counts: tuple[int, ...],
+        displs: tuple[int, ...],
+        /,
+    ) -> _Trouble | None: ...
+    def allreduce(
+        self, sequence: int, code: tuple[int, int, int], send: _Array, recv: _Array, reduce: int, /
+    ) -> _Trouble | None: ...
+    def broadcast(
+        self, sequence: int, code: tuple[int, int, int], buf: _Array, root: int, /
+    ) -> _Trouble | None: ...
+    def barrier(self, sequence: int, /) -> _Trouble | None: ...
+    def tell(self, rank: int, frame: bytes, patience_s: float, /) -> bool: ...
+    def inspect(self, rank: int, /) -> _Trouble | None: ...
+    def interrupt(self, /) -> None: ...
