@@ -1,0 +1,219 @@
+"""From the environment to a backend.
+
+The first line that holds decides:
+
+    kind given           that backend, or the backend of that configuration object
+    COBRE_COMM_BACKEND   that backend, unless it says auto
+    auto                 mpi    mpi4py is importable and an MPI launcher announced itself
+                         tcp    COBRE_TCP_COORDINATOR is set
+                         shm    COBRE_SHM_NAME is set
+                         local  otherwise
+
+A backend's module is imported when that backend is asked for and not before.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib
+import importlib.util
+import logging
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from pycobre.comm.api import Communicator
+from pycobre.comm.config import ShmConfig, TcpConfig
+from pycobre.comm.local import LocalBackend
+from pycobre.errors import BackendNotAvailable, CobreError, InitializationFailed, InvalidBackend
+
+log = logging.getLogger("pycobre.comm")
+
+_MPI_VARIABLES = (
+    "PMI_RANK",
+    "PMI_SIZE",
+    "OMPI_COMM_WORLD_RANK",
+    "OMPI_COMM_WORLD_SIZE",
+    "MPI_LOCALRANKID",
+    "SLURM_PROCID",
+)
+
+
+class BackendKind(enum.StrEnum):
+    """The backends by name, and `AUTO`, which chooses among them."""
+
+    AUTO = "auto"
+    MPI = "mpi"
+    TCP = "tcp"
+    SHM = "shm"
+    LOCAL = "local"
+
+
+class BackendStatus(NamedTuple):
+    """Whether a backend can run here and, where not, why and what to do; true when it can."""
+
+    available: bool
+    reason: str = ""
+
+    def __bool__(self) -> bool:
+        return self.available
+
+
+def create_communicator(
+    kind: BackendKind | str | TcpConfig | ShmConfig | None = None, *, environ: Mapping[str, str] | None = None
+) -> Communicator:
+    """Choose a backend as the module's chart says, start it and log the choice with its reason.
+
+    `environ` stands in for `os.environ`. Collective for backends with several ranks. Raises `InvalidBackend`
+    for an unknown name, `BackendNotAvailable` for one that cannot run here, `MissingConfiguration` naming all
+    variables that are not set, and `InitializationFailed` for malformed ones, for a backend that could not
+    start, and for a launcher that announces several ranks to a backend that has one.
+    """
+    environ = os.environ if environ is None else environ
+    config: TcpConfig | ShmConfig | None = None
+    if isinstance(kind, TcpConfig):
+        chosen, config, reason = BackendKind.TCP, kind, "a TcpConfig was given"
+    elif isinstance(kind, ShmConfig):
+        chosen, config, reason = BackendKind.SHM, kind, "a ShmConfig was given"
+    else:
+        chosen, reason = _choose(kind, environ)
+    comm = _start(chosen, config, environ)
+    try:
+        _refuse_silent_copies(comm, chosen, environ)
+    except CobreError:
+        comm.close()
+        raise
+    log.info("communicator: %s, rank %d of %d (%s)", chosen, comm.rank, comm.size, reason)
+    return comm
+
+
+def available_backends() -> dict[str, BackendStatus]:
+    """Each backend's name with its availability and, where it is not available, the reason."""
+    return {
+        "mpi": _mpi_status(),
+        "tcp": BackendStatus(True),
+        "shm": _shm_status(),
+        "local": BackendStatus(True),
+    }
+
+
+def mpi_launch_detected(environ: Mapping[str, str] | None = None) -> bool:
+    """Whether a variable that MPI launchers set for their processes is present."""
+    return mpi_launch_variable(os.environ if environ is None else environ) is not None
+
+
+def joins_mpi(kind: BackendKind | str | None = None) -> bool:
+    """Whether `create_communicator(kind)` would join the job of an MPI launcher, whose ranks wait for each other."""
+    return mpi_launch_detected() and _choose(kind, os.environ)[0] is BackendKind.MPI
+
+
+def mpi_launch_variable(environ: Mapping[str, str]) -> str | None:
+    """The variable by which an MPI launcher is recognised, where there is one."""
+    return next((variable for variable in _MPI_VARIABLES if variable in environ), None)
+
+
+def _choose(kind: BackendKind | str | None, environ: Mapping[str, str]) -> tuple[BackendKind, str]:
+    """The kind to start, never AUTO, and why."""
+    if kind is not None:
+        chosen, reason = _parse(kind), "asked for by the caller"
+    elif requested := environ.get("COBRE_COMM_BACKEND"):
+        chosen, reason = _parse(requested), f"COBRE_COMM_BACKEND={requested}"
+    else:
+        chosen, reason = BackendKind.AUTO, ""
+    if chosen is not BackendKind.AUTO:
+        return chosen, reason
+    if (variable := mpi_launch_variable(environ)) and _mpi_status():
+        return BackendKind.MPI, f"auto: {variable} is set and mpi4py is installed"
+    if environ.get("COBRE_TCP_COORDINATOR"):
+        return BackendKind.TCP, "auto: COBRE_TCP_COORDINATOR is set"
+    if environ.get("COBRE_SHM_NAME"):
+        return BackendKind.SHM, "auto: COBRE_SHM_NAME is set"
+    return BackendKind.LOCAL, "auto: no MPI launcher, no COBRE_TCP_COORDINATOR, no COBRE_SHM_NAME"
+
+
+def _parse(name: BackendKind | str) -> BackendKind:
+    try:
+        return BackendKind(str(name).strip().lower())
+    except ValueError:
+        raise InvalidBackend(str(name), tuple(kind.value for kind in BackendKind)) from None
+
+
+def _start(
+    kind: BackendKind, config: TcpConfig | ShmConfig | None, environ: Mapping[str, str]
+) -> Communicator:
+    status = available_backends()[kind]
+    if not status:
+        available = tuple(name for name, other in available_backends().items() if other)
+        raise BackendNotAvailable(kind.value, available, status.reason)
+    try:
+        if kind is BackendKind.TCP:
+            tcp = config or TcpConfig.from_env(environ)
+            return _load("pycobre.comm.tcp", "TcpBackend")(tcp)
+        if kind is BackendKind.SHM:
+            shm = config or ShmConfig.from_env(environ)
+            return _load("pycobre.comm.shm", "ShmBackend")(shm)
+        if kind is BackendKind.MPI:
+            return _load("pycobre.comm.mpi", "MpiBackend")()
+        return LocalBackend()
+    except (OSError, ImportError, RuntimeError) as error:
+        raise InitializationFailed(kind.value, f"{type(error).__name__}: {error}") from error
+
+
+def _load(module: str, name: str) -> Callable[..., Communicator]:
+    backend: Callable[..., Communicator] = getattr(importlib.import_module(module), name)
+    return backend
+
+
+def _refuse_silent_copies(comm: Communicator, kind: BackendKind, environ: Mapping[str, str]) -> None:
+    """N processes that each believe to be the whole run would do the same work N times."""
+    announced = _announced_size(environ)
+    if announced is None or comm.size > 1:
+        return
+    variable, size = announced
+    fix = f"unset {variable} if a single process is meant, or choose the backend that connects the ranks"
+    if variable.startswith("COBRE_"):
+        fix += f": COBRE_COMM_BACKEND={variable.split('_')[1].lower()}"
+    elif kind is not BackendKind.MPI:
+        status = _mpi_status()
+        fix += ": COBRE_COMM_BACKEND=mpi" + ("" if status else f" ({status.reason})")
+    else:
+        fix += ": mpi4py must be built for the MPI whose launcher started the processes"
+    raise InitializationFailed(
+        kind.value,
+        f"{variable} announces {size} ranks, but this backend has 1, so {size} copies of the same run would "
+        f"start. To fix: {fix}.",
+    )
+
+
+def _announced_size(environ: Mapping[str, str]) -> tuple[str, int] | None:
+    """The variable with which a launcher says that there are several ranks, and how many."""
+    variables = ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "COBRE_TCP_SIZE", "COBRE_SHM_SIZE"]
+    # In a batch script Slurm sets the job's number of tasks for one process; only srun starts one per task.
+    if "SLURM_PROCID" in environ and ("SLURM_STEP_ID" in environ or "SLURM_JOB_ID" not in environ):
+        variables += ["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"]
+    for variable in variables:
+        value = environ.get(variable, "")
+        if value.isdecimal() and int(value) > 1:
+            return variable, int(value)
+    return None
+
+
+def _mpi_status() -> BackendStatus:
+    if importlib.util.find_spec("mpi4py") is None:
+        return BackendStatus(False, 'mpi4py is not installed: pip install "pycobre[mpi]"')
+    return BackendStatus(True)
+
+
+def _shm_status() -> BackendStatus:
+    if not sys.platform.startswith("linux"):
+        return BackendStatus(False, f"it needs Linux, this is {sys.platform}: use tcp")
+    try:
+        importlib.import_module("pycobre._native.shm")
+    except ImportError as error:
+        return BackendStatus(
+            False,
+            f"the native module pycobre._native.shm is missing ({error}): install a C compiler and the "
+            "Python headers and reinstall pycobre, or use tcp",
+        )
+    return BackendStatus(True)

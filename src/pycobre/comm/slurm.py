@@ -1,0 +1,46 @@
+"""Rank, size and coordinator of a tcp run from the variables that SLURM gives every task.
+
+    srun pycobre run CASE --backend tcp       in a batch script that exports COBRE_TCP_TOKEN
+
+The coordinator is the first host of the step's node list, where SLURM places task 0; the port follows from the job's
+number, so that two jobs on one host do not meet. What is set by hand wins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from pycobre.errors import InitializationFailed
+
+__all__ = ["first_host", "with_slurm"]
+
+_FIRST_PORT, _PORTS = 30000, 20000
+_HOST = re.compile(r"(?P<prefix>[^\[,]+)(?:\[(?P<numbers>[^\]]+)\])?(?P<suffix>[^,\[]*)")
+
+
+def with_slurm(environ: Mapping[str, str]) -> Mapping[str, str]:
+    """`environ` with the COBRE_TCP_* variables that SLURM implies and nobody has set."""
+    if "SLURM_PROCID" not in environ or "COBRE_TCP_RANK" in environ:
+        return environ
+    implied = {"COBRE_TCP_RANK": environ["SLURM_PROCID"]}
+    size = environ.get("SLURM_STEP_NUM_TASKS") or environ.get("SLURM_NTASKS")
+    if size:
+        implied["COBRE_TCP_SIZE"] = size
+    hosts = environ.get("SLURM_STEP_NODELIST") or environ.get("SLURM_JOB_NODELIST")
+    if hosts:
+        implied["COBRE_TCP_COORDINATOR"] = first_host(hosts)
+    job = environ.get("SLURM_JOB_ID", "")
+    if job.isdigit():
+        implied["COBRE_TCP_PORT"] = str(_FIRST_PORT + int(job) % _PORTS)
+    return {**implied, **environ}
+
+
+def first_host(hosts: str) -> str:
+    """The first name of a node list such as `node[003-017,021],gpu1`."""
+    found = _HOST.match(hosts)
+    if found is None:
+        raise InitializationFailed("tcp", f"SLURM's node list: expected host names, got {hosts!r}")
+    numbers = found["numbers"]
+    first = re.split("[-,]", numbers)[0] if numbers else ""
+    return f"{found['prefix']}{first}{found['suffix']}"

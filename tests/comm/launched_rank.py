@@ -1,0 +1,52 @@
+"""What the launch tests run in each rank: a small script chosen by the payload."""
+
+import json
+import os
+import pickle
+import signal
+import sys
+import threading
+import time
+
+from pycobre.comm.channel import Channel, Kind
+from pycobre.comm.launch import PAYLOAD_FD_VARIABLE
+from pycobre.errors import CollectiveFailed
+
+
+def main() -> int:
+    stop = threading.Event()
+    channel = Channel.inherited(stop.set, lambda: os._exit(70))
+    assert channel is not None
+    descriptor = int(os.environ[PAYLOAD_FD_VARIABLE])
+    script = json.loads(os.pread(descriptor, 1 << 20, 0))
+    backend = os.environ["COBRE_COMM_BACKEND"].upper()
+    rank = int(os.environ[f"COBRE_{backend}_RANK"])
+    action = script.get(str(rank), script["default"])
+    channel.send(Kind.EVENT, f"hello from {rank} of {os.environ[f'COBRE_{backend}_SIZE']}".encode())
+    if action == "raise":
+        channel.send(Kind.ERROR, pickle.dumps(ValueError("no water")))
+        return 1
+    if action == "echo":
+        error = CollectiveFailed("barrier", 0, "rank 1 stalled", rank=1)
+        channel.send(Kind.ERROR, pickle.dumps(error))
+        return 1
+    if action == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if action == "exit":
+        os._exit(7)
+    if action == "stall":
+        os.kill(os.getpid(), signal.SIGSTOP)
+    if action == "work":
+        while time.process_time() < script["seconds"]:
+            pass
+    if action == "ask":
+        channel.send(Kind.EVENT, channel.ask(b"go on?"))
+    if action == "wait":
+        stop.wait()
+    channel.send(Kind.RESULT, b"x" * script.get("length", 3))
+    channel.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

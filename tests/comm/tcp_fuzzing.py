@@ -1,0 +1,179 @@
+"""What fuzzers do to a tcp engine: one end of a connection says arbitrary things, the other makes a collective.
+
+    python tests/comm/tcp_fuzzing.py -max_total_time=60        needs atheris (pip install atheris)
+
+Whatever the peer says, the collective must end soon, with or without trouble, write nowhere but into its result,
+and reserve no memory on the peer's word.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import sys
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+
+from pycobre.comm import TcpConfig
+from pycobre.comm.tcp_engine import Engine, make_engine
+from pycobre.comm.tcp_trouble import Trouble, What, explain
+from pycobre.comm.wire import HEADER, Call, DtypeCode, Kind, Operation, dtype_code, layout_code
+
+SIZE = 3
+FLOAT64 = dtype_code(np.dtype(float))
+GUARD = 1234.5
+MOST_MEMORY = 4_000_000
+
+COUNTS = {"small": (2, 3, 4), "large": (9000, 3, 4000)}
+
+
+def gather(engine: Engine, rank: int, counts: tuple[int, ...]) -> tuple[int, int, int, bytes] | None:
+    """An allgatherv into ranges with guards between them, which must survive."""
+    displs = tuple(sum(counts[:r]) + 8 * (r + 1) for r in range(SIZE))
+    recv = np.full(sum(counts) + 8 * (SIZE + 1), GUARD)
+    inside = np.zeros(recv.size, bool)
+    for displ, count in zip(displs, counts, strict=True):
+        inside[displ : displ + count] = True
+    send = np.zeros(counts[rank])
+    trouble = engine.allgatherv(1, FLOAT64, layout_code(counts), send, recv, counts, displs)
+    assert np.all(recv[~inside] == GUARD), "something was written outside of the result"
+    return trouble
+
+
+def reduce(engine: Engine, rank: int, counts: tuple[int, ...]) -> tuple[int, int, int, bytes] | None:
+    store = np.full(sum(counts) + 16, GUARD)
+    trouble = engine.allreduce(1, FLOAT64, np.zeros(sum(counts)), store[8:-8], 1)
+    assert np.all(store[:8] == GUARD)
+    assert np.all(store[-8:] == GUARD)
+    return trouble
+
+
+def broadcast(engine: Engine, rank: int, counts: tuple[int, ...]) -> tuple[int, int, int, bytes] | None:
+    store = np.full(sum(counts) + 16, GUARD)
+    trouble = engine.broadcast(1, FLOAT64, store[8:-8], 1)
+    assert np.all(store[:8] == GUARD)
+    assert np.all(store[-8:] == GUARD)
+    return trouble
+
+
+def barrier(engine: Engine, rank: int, counts: tuple[int, ...]) -> tuple[int, int, int, bytes] | None:
+    return engine.barrier(1)
+
+
+COLLECTIVES: dict[str, Callable[[Engine, int, tuple[int, ...]], tuple[int, int, int, bytes] | None]] = {
+    "allgatherv": gather,
+    "allreduce": reduce,
+    "broadcast": broadcast,
+    "barrier": barrier,
+}
+
+
+def expected_call(collective: str, counts: tuple[int, ...]) -> Call:
+    """The call that a peer would have to make, so that a fuzzer gets past the first comparison."""
+    operation = Operation[collective.upper()]
+    code = DtypeCode(0, 0, 0) if collective == "barrier" else FLOAT64
+    elements = 0 if collective == "barrier" else sum(counts)
+    reduces, root = int(collective == "allreduce"), int(collective == "broadcast")
+    layout = layout_code(counts) if collective == "allgatherv" else 0
+    return Call(operation, code.letter, reduces, code.itemsize, root, code.fields, 1, elements, layout)
+
+
+def meet(rank: int, collective: str, size: str, said: list[bytes]) -> Trouble | None:
+    """Make a collective as `rank` with peers who say these things and hang up."""
+    counts = COUNTS[size]
+    peers = [0] if rank else list(range(1, SIZE))
+    sockets, others = {}, []
+    for number, peer in enumerate(peers):
+        sockets[peer], other = socket.socketpair()
+        others.append(other)
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 20)
+        other.setblocking(False)
+        text = said[number] if number < len(said) else b""
+        if text:
+            other.send(text)
+        other.shutdown(socket.SHUT_WR)
+    config = TcpConfig(rank=rank, size=SIZE, coordinator="x", timeout_s=20.0)
+    tracemalloc.start()
+    try:
+        engine = make_engine(config, dict(sockets))
+        fields = COLLECTIVES[collective](engine, rank, counts)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        for sock in [*sockets.values(), *others]:
+            sock.close()
+    assert peak < MOST_MEMORY, f"{peak} bytes were reserved"
+    if fields is None:
+        return None
+    trouble = Trouble(*fields)
+    assert trouble.what in list(map(int, What))
+    assert trouble.what != What.SILENCE, "the collective did not notice that its peers are gone"
+    assert explain(trouble, rank, {}, 20.0)[1]
+    return trouble
+
+
+def from_bytes(data: bytes) -> tuple[int, str, str, list[bytes]]:
+    """A scene from a fuzzer's bytes: who, what, and frames that begin as the right ones would."""
+    rank = data[0] % 2 if data else 0
+    collective = sorted(COLLECTIVES)[data[1] % 4 if len(data) > 1 else 0]
+    size = sorted(COUNTS)[data[2] % 2 if len(data) > 2 else 0]
+    call = expected_call(collective, COUNTS[size])
+    said: list[bytearray] = [bytearray(), bytearray()]
+    rest = data[3:]
+    while len(rest) >= 8:
+        kind, block, offset, length, position, value, peer, payload = struct.unpack_from("<8B", rest)
+        rest = rest[8:]
+        frame = bytearray(call.header(kind % 9, block=block, offset=offset * 8, length=length * 8))
+        if position < HEADER.size:
+            frame[position] ^= value
+        said[peer % 2] += frame + rest[: payload * 8].ljust(min(payload, length) * 8, b"\0")
+        rest = rest[payload * 8 :]
+    return rank, collective, size, [bytes(text) for text in said]
+
+
+def honest(rank: int, collective: str, size: str) -> list[bytes]:
+    """What honest peers would say."""
+    counts = COUNTS[size]
+    call = expected_call(collective, counts)
+    width = 8
+    if rank == 0:
+        lengths = {
+            "allgatherv": [counts[1], counts[2]],
+            "allreduce": [sum(counts)] * 2,
+            "broadcast": [sum(counts), 0],
+            "barrier": [0, 0],
+        }[collective]
+        return [call.header(Kind.CALL, length=n * width) + bytes(n * width) for n in lengths]
+    lengths_down = {
+        "allgatherv": [counts[0], None, counts[2]],
+        "allreduce": [sum(counts)] if size == "large" else [sum(counts), None, sum(counts)],
+        "broadcast": [None] * 3,
+        "barrier": [None] * 3,
+    }[collective]
+    left = sum(n or 0 for n in lengths_down)
+    if size == "small":
+        return [call.header(Kind.RESULT, length=left * width) + bytes(left * width)]
+    frames = b""
+    for block, n in enumerate(lengths_down):
+        if n:
+            left -= n
+            kind = Kind.CHUNK if left else Kind.LAST
+            frames += call.header(kind, block=block, length=n * width) + bytes(n * width)
+    return [frames or call.header(Kind.LAST)]
+
+
+def main() -> None:
+    import atheris
+
+    def one(data: bytes) -> None:
+        meet(*from_bytes(data))
+
+    atheris.instrument_func(from_bytes)
+    atheris.Setup(sys.argv, one)
+    atheris.Fuzz()
+
+
+if __name__ == "__main__":
+    main()

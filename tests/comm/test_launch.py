@@ -1,0 +1,218 @@
+"""Starting ranks, hearing from them, and ending them, whatever they do."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from pycobre.comm import launch
+from pycobre.comm.channel import Kind, MessageBuffer, frame
+from pycobre.comm.launch import RankGroup, rank_environments
+from pycobre.errors import CollectiveFailed, InitializationFailed, InvalidBackend, WorkerError
+
+HERE = Path(__file__).parent
+
+
+def start(
+    size: int, backend: str = "shm", environ: dict[str, str] | None = None, **script: object
+) -> RankGroup:
+    script.setdefault("default", "done")
+    env = {**os.environ, **(environ or {}), "PYTHONPATH": str(HERE)}
+    return RankGroup("launched_rank", size, backend, json.dumps(script).encode(), env=env)
+
+
+def collect(group: RankGroup) -> list[tuple[int, Kind, bytes]]:
+    messages: list[tuple[int, Kind, bytes]] = []
+    group.run(lambda rank, kind, payload: messages.append((rank, kind, payload)))
+    return messages
+
+
+def gone(group: RankGroup) -> bool:
+    return all(rank.process.poll() is not None for rank in group.ranks)
+
+
+@pytest.mark.parametrize("backend", ["shm", "tcp"])
+def test_every_rank_is_heard_and_reaped(backend: str) -> None:
+    with start(3, backend) as group:
+        messages = collect(group)
+    assert sorted(m for m in messages if m[1] is Kind.EVENT) == [
+        (r, Kind.EVENT, f"hello from {r} of 3".encode()) for r in range(3)
+    ]
+    assert sum(1 for m in messages if m[1] is Kind.RESULT) == 3
+    assert gone(group)
+
+
+def test_a_long_message_arrives_whole() -> None:
+    with start(1, length=5_000_000) as group:
+        messages = collect(group)
+    assert messages[-1] == (0, Kind.RESULT, b"x" * 5_000_000)
+
+
+def test_a_raised_exception_comes_back_as_itself() -> None:
+    with (
+        start(2, **{"1": "raise"}) as group,
+        pytest.raises(WorkerError, match=r"worker 1 .*no water") as caught,
+    ):
+        collect(group)
+    assert caught.value.rank == 1
+    assert isinstance(caught.value.inner, ValueError)
+    assert caught.value.exit_code == 1
+    assert gone(group)
+
+
+def test_a_killed_rank_is_named_and_the_others_are_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(launch, "GRACE_S", 0.2)
+    script = {"1": "kill", "0": "wait", "2": "wait"}
+    with start(3, **script) as group, pytest.raises(WorkerError, match="worker 1 was killed by signal 9"):
+        collect(group)
+    assert gone(group)
+
+
+def test_an_exit_code_is_reported() -> None:
+    with (
+        start(2, **{"0": "exit"}) as group,
+        pytest.raises(WorkerError, match=r"worker 0 .* exit code 7"),
+    ):
+        collect(group)
+
+
+def test_the_cause_is_preferred_to_its_echo_on_the_peers() -> None:
+    script = {"0": "echo", "1": "kill", "2": "echo"}
+    with start(3, **script) as group, pytest.raises(WorkerError) as caught:
+        collect(group)
+    assert (caught.value.rank, caught.value.exit_code) == (1, -signal.SIGKILL)
+
+
+def test_a_stalled_rank_is_named_by_its_peers_and_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "GRACE_S", 0.2)
+    with start(2, **{"0": "echo", "1": "stall"}) as group, pytest.raises(WorkerError) as caught:
+        collect(group)
+    assert caught.value.rank == 1
+    assert isinstance(caught.value.inner, CollectiveFailed)
+    assert gone(group)
+
+
+@pytest.mark.parametrize("backend", ["shm", "tcp"])
+def test_a_rank_that_stalls_after_the_others_ended_is_named_and_killed(backend: str) -> None:
+    """Nobody waits for it in a collective any more: the launcher's patience is the only one."""
+    environ = {f"COBRE_{backend.upper()}_TIMEOUT_SECS": "0.5"}
+    with start(2, backend, environ, **{"1": "stall"}) as group, pytest.raises(WorkerError) as caught:
+        collect(group)
+    pid = group.ranks[1].process.pid
+    assert str(caught.value) == (
+        f"worker 1 failed: CollectiveFailed: the end of the run: rank 1 (process {pid}) lives but did not end "
+        "within 0.5 s after the others. It is stopped or stuck."
+    )
+    assert gone(group)
+
+
+def test_a_rank_that_works_on_after_the_others_ended_is_waited_for() -> None:
+    """Writing large results takes its time and says nothing; processor time tells it from standing still."""
+    environ = {"COBRE_SHM_TIMEOUT_SECS": "1"}
+    with start(2, environ=environ, **{"0": "work"}, seconds=2.2) as group:
+        said = collect(group)
+    assert (0, Kind.RESULT, b"xxx") in said
+    assert [rank.exit_code for rank in group.ranks] == [0, 0]
+
+
+def test_patience_that_cannot_be_understood_is_refused_before_the_start() -> None:
+    with pytest.raises(InitializationFailed, match="COBRE_SHM_TIMEOUT_SECS: expected a number, got 'soon'"):
+        start(2, environ={"COBRE_SHM_TIMEOUT_SECS": "soon"})
+
+
+def test_a_stop_request_reaches_every_rank() -> None:
+    with start(2, default="wait") as group:
+        waiting = []
+
+        def on_message(rank: int, kind: Kind, payload: bytes) -> None:
+            if kind is Kind.EVENT:
+                waiting.append(rank)
+                if len(waiting) == 2:
+                    group.request_stop()
+
+        group.run(on_message)
+    assert [rank.exit_code for rank in group.ranks] == [0, 0]
+
+
+def test_a_question_waits_for_its_answer() -> None:
+    heard = []
+    with start(2, default="ask") as group:
+
+        def on_message(rank: int, kind: Kind, payload: bytes) -> None:
+            if kind is Kind.QUESTION:
+                assert payload == b"go on?"
+                group.answer(rank, f"yes, {rank}".encode())
+            elif kind is Kind.EVENT and not payload.startswith(b"hello"):
+                heard.append((rank, payload))
+
+        group.run(on_message)
+    assert sorted(heard) == [(0, b"yes, 0"), (1, b"yes, 1")]
+
+
+def test_an_exception_of_the_listener_leaves_no_process() -> None:
+    def explode(rank: int, kind: Kind, payload: bytes) -> None:
+        raise RuntimeError("listener")
+
+    with pytest.raises(RuntimeError, match="listener"), start(2, default="wait") as group:
+        group.run(explode)
+    assert gone(group)
+
+
+def test_ranks_do_not_outlive_a_killed_launcher(tmp_path: Path) -> None:
+    code = f"""
+import os, sys
+sys.path.insert(0, {str(HERE)!r})
+from test_launch import start
+group = start(2, default="wait")
+print(*[rank.process.pid for rank in group.ranks], flush=True)
+sys.stdin.read()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as launcher:
+        assert launcher.stdout is not None
+        pids = [int(pid) for pid in launcher.stdout.readline().split()]
+        launcher.kill()
+        launcher.wait()
+    deadline = time.monotonic() + 10
+    while alive := [pid for pid in pids if Path(f"/proc/{pid}/cmdline").exists()]:
+        states = [Path(f"/proc/{pid}/stat").read_text().split()[2] for pid in alive]
+        if set(states) == {"Z"}:  # dead; whoever adopted them reaps when it pleases
+            break
+        assert time.monotonic() < deadline, f"ranks {alive} outlived their launcher"
+        os.sched_yield()
+
+
+def test_environments_drop_other_launchers_and_keep_timeouts() -> None:
+    base = {"PATH": "/bin", "OMPI_COMM_WORLD_RANK": "3", "SLURM_PROCID": "1", "COBRE_SHM_TIMEOUT_SECS": "5"}
+    first, second = rank_environments("shm", 2, base)
+    assert first["OPENBLAS_NUM_THREADS"] == "1"
+    assert rank_environments("shm", 1, {"OPENBLAS_NUM_THREADS": "4"})[0]["OPENBLAS_NUM_THREADS"] == "4"
+    assert first["COBRE_SHM_NAME"] == second["COBRE_SHM_NAME"]
+    assert (first["COBRE_SHM_RANK"], second["COBRE_SHM_RANK"], first["COBRE_SHM_SIZE"]) == ("0", "1", "2")
+    assert first["COBRE_SHM_TIMEOUT_SECS"] == "5"
+    assert "OMPI_COMM_WORLD_RANK" not in first
+    assert "SLURM_PROCID" not in first
+    assert rank_environments("shm", 1, base)[0]["COBRE_SHM_NAME"] != first["COBRE_SHM_NAME"]
+
+
+def test_only_backends_of_one_machine_can_be_launched() -> None:
+    with pytest.raises(InvalidBackend, match=r"no backend 'mpi'\. Choose one of: shm, tcp"):
+        rank_environments("mpi", 2, {})
+    with pytest.raises(InitializationFailed, match="listening socket"):
+        rank_environments("tcp", 2, {})
+
+
+def test_messages_survive_any_splitting() -> None:
+    stream = frame(Kind.EVENT, b"abc") + frame(Kind.STOP, b"") + frame(Kind.RESULT, bytes(300))
+    for step in (1, 2, 7, 1000):
+        buffer = MessageBuffer()
+        got = [m for i in range(0, len(stream), step) for m in buffer.feed(stream[i : i + step])]
+        assert got == [(Kind.EVENT, b"abc"), (Kind.STOP, b""), (Kind.RESULT, bytes(300))]

@@ -1,0 +1,288 @@
+"""Noticing that a peer is gone, without MPI: the peers are plain processes that trade their cards by pipe."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from pycobre.comm import mpi_watch, mpi_witness
+from pycobre.comm.mpi_watch import Card, PeerWatch, departure
+from pycobre.comm.mpi_witness import Witness, start_witness
+
+DEADLINE_S = 80.0
+
+PEER = """
+import sys
+from pycobre.comm.mpi_watch import Card, PeerWatch
+watch = PeerWatch(1, lambda text: print(text, flush=True))
+sys.stdout.write(watch.card().pack().hex() + "\\n")
+sys.stdout.flush()
+watch.start([Card.unpack(bytes.fromhex(sys.stdin.readline()))])
+for line in sys.stdin:
+    watch.leave(int(line))
+    break
+"""
+
+
+@contextmanager
+def peer(card: Card) -> Iterator[tuple[subprocess.Popen[str], Card]]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", PEER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        theirs = Card.unpack(bytes.fromhex(process.stdout.readline()))
+        process.stdin.write(card.pack().hex() + "\n")
+        process.stdin.flush()
+        yield process, theirs
+    finally:
+        process.kill()
+        process.wait()
+        process.stdin.close()
+        process.stdout.close()
+
+
+def test_a_peer_that_is_stopped_is_reported_when_patience_ends() -> None:
+    reports: queue.Queue[str] = queue.Queue()
+    watch = PeerWatch(0, reports.put, patience_s=0.2)
+    with peer(watch.card()) as (process, card):
+        watch.start([watch.card(), card])
+        watch.latest = "allgatherv", 8
+        process.send_signal(signal.SIGSTOP)
+        text = reports.get(timeout=DEADLINE_S)
+    watch.leave(8)
+    assert f"rank 1 (process {card.process} on " in text
+    assert (
+        ") has been stopped for 0.2 s; rank 0 had come to allgatherv, collective 8. COBRE_MPI_TIMEOUT" in text
+    )
+
+
+def test_a_peer_that_goes_on_in_time_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the patience is used up, then it goes on; what counts is standing still without a break."""
+    looks: queue.Queue[bool] = queue.Queue()
+    reports: queue.Queue[str] = queue.Queue()
+    stopped = iter([True] * 9 + [False] + [True] * 9 + [False])
+
+    def look(process: int) -> bool:
+        found = next(stopped, False)
+        looks.put(found)
+        return found
+
+    monkeypatch.setattr(mpi_watch, "_is_stopped", look)
+    watch = PeerWatch(0, reports.put, patience_s=0.1)
+    with peer(watch.card()) as (_, card):
+        watch.start([card])
+        assert sum(looks.get(timeout=DEADLINE_S) for _ in range(21)) == 18
+    watch.leave(1)
+    assert [
+        text for text in iter(lambda: reports.get() if not reports.empty() else "", "") if "stopped" in text
+    ] == []
+
+
+def test_a_peer_that_dies_is_reported_with_its_process() -> None:
+    reports: queue.Queue[str] = queue.Queue()
+    watch = PeerWatch(0, reports.put)
+    with peer(watch.card()) as (process, card):
+        watch.start([watch.card(), card])
+        watch.latest = "allreduce", 8
+        process.kill()
+        text = reports.get(timeout=DEADLINE_S)
+    watch.leave(8)
+    assert text.startswith(f"rank 1 (process {process.pid} on ")
+    assert text.endswith(") died; rank 0 had come to allreduce, collective 8")
+
+
+def test_a_peer_that_died_before_it_was_watched_is_reported() -> None:
+    reports: queue.Queue[str] = queue.Queue()
+    watch = PeerWatch(0, reports.put)
+    with peer(watch.card()) as (process, card):
+        process.kill()
+        process.wait()
+        watch.start([card])
+        assert "rank 1" in reports.get(timeout=DEADLINE_S)
+    watch.leave(0)
+
+
+def test_a_peer_that_leaves_is_reported_only_to_who_waits_for_it() -> None:
+    reports: queue.Queue[str] = queue.Queue()
+    watch = PeerWatch(0, reports.put)
+    with peer(watch.card()) as (process, card):
+        watch.start([card])
+        watch.latest = "barrier", 5  # the last one that the peer took part in
+        assert process.stdin is not None
+        process.stdin.write("5\n")
+        process.stdin.close()
+        assert process.wait(DEADLINE_S) == 0  # its end comes after its notice, and is no death
+        pause = threading.Event()
+        while not watch.departed:
+            pause.wait(0.001)
+    assert watch.lost_for(5) is None
+    assert watch.lost_for(6) == (1, 5)
+    assert departure(0, "allreduce", 6, 1, 5) == (
+        "rank 0 needs rank 1 in allreduce, collective 6 of this communicator, but rank 1 closed it, or came "
+        "to its end, after collective 5"
+    )
+    watch.leave(6)
+    assert reports.empty()
+
+
+def test_a_rank_that_waits_when_its_peer_leaves_is_told_in_vain() -> None:
+    reports: queue.Queue[str] = queue.Queue()
+    watch = PeerWatch(0, reports.put)
+    with peer(watch.card()) as (process, card):
+        watch.start([card])
+        watch.latest = "allreduce", 6
+        assert process.stdin is not None
+        process.stdin.write("5\n")
+        process.stdin.flush()
+        assert reports.get(timeout=DEADLINE_S) == departure(0, "allreduce", 6, 1, 5)
+    watch.leave(6)
+
+
+def test_peers_of_another_process_namespace_are_not_watched() -> None:
+    watch = PeerWatch(0, lambda text: None)
+    watch.start([watch.card()._replace(rank=1, namespace=1)])
+    assert watch._peers == {}
+    watch.leave(0)
+
+
+WITNESSED = """
+import sys
+from pycobre.comm.mpi_witness import Witness
+witness = Witness(int(sys.argv[1]), bytes.fromhex(sys.argv[2]))
+print("here", flush=True)
+for line in sys.stdin:
+    getattr(witness, line.strip())()
+    print("told", flush=True)
+"""
+
+
+@contextmanager
+def witness_of(count: int) -> Iterator[tuple[bytes, int]]:
+    """The address of a witness of that many ranks, and the end of a pipe that is its stderr."""
+    read, write = os.pipe()
+    saved = os.dup(2)
+    try:
+        os.dup2(write, 2)
+        address = start_witness(count)
+    finally:
+        os.dup2(saved, 2)
+        os.close(saved)
+        os.close(write)
+    try:
+        yield address, read
+    finally:
+        os.close(read)
+
+
+@contextmanager
+def witnessed(address: bytes, count: int) -> Iterator[list[subprocess.Popen[str]]]:
+    """That many ranks that the witness has heard of."""
+    ranks = []
+    try:
+        for rank in range(count):
+            command = [sys.executable, "-c", WITNESSED, str(rank), address.hex()]
+            ranks.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        for process in ranks:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "here\n"
+        yield ranks
+    finally:
+        for process in ranks:
+            process.kill()
+            process.communicate()
+
+
+def tell(process: subprocess.Popen[str], word: str) -> None:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(f"{word}\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == "told\n"
+
+
+def said(read: int) -> str:
+    """All that the witness wrote, once it has ended."""
+    with os.fdopen(os.dup(read)) as text:
+        return text.read()
+
+
+def test_the_witness_names_the_first_that_dies() -> None:
+    with witness_of(3) as (address, read), witnessed(address, 3) as ranks:
+        ranks[1].kill()
+        ranks[1].wait()
+        for process in ranks:
+            process.kill()
+        text = said(read)
+        assert text.startswith(f"pycobre: rank 1 (process {ranks[1].pid} on ")
+        assert text.endswith(") died, and the job with it\n")
+        assert text.count("\n") == 1
+
+
+def test_the_witness_does_not_outlive_a_start_that_was_killed() -> None:
+    """The launcher waits for the end of its ranks' output, which the witness holds."""
+    code = "import os\nfrom pycobre.comm.mpi_witness import start_witness\nstart_witness(2)\nos.kill(os.getpid(), 9)"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=25, check=False)
+    assert (done.returncode, done.stderr) == (-9, "")
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        program = [
+            sys.executable,
+            "-I",
+            "-S",
+            mpi_witness.__file__,
+            str(listener.fileno()),
+            "2",
+            str(gone.pid),
+        ]
+        late = subprocess.run(
+            program, capture_output=True, pass_fds=[listener.fileno()], timeout=25, check=False
+        )
+    assert (late.returncode, late.stderr) == (0, b"")
+
+
+def test_the_witness_says_nothing_of_those_who_leave() -> None:
+    with witness_of(2) as (address, read), witnessed(address, 2) as ranks:
+        tell(ranks[0], "leave")
+        ranks[0].kill()
+        tell(ranks[1], "leave")
+        assert said(read) == ""
+        tell(ranks[1], "leave")  # nobody listens any more, and nobody minds
+
+
+def test_the_witness_is_silent_when_told_that_all_is_said() -> None:
+    with witness_of(2) as (address, read), witnessed(address, 2) as ranks:
+        tell(ranks[1], "hush")
+        ranks[0].kill()
+        assert said(read) == ""
+
+
+def test_the_first_may_leave_before_the_last_has_come() -> None:
+    with witness_of(2) as (address, read):
+        first = Witness(0, address)
+        first.leave()
+        assert first._line.recv(1) == b""  # the witness has hung up, and stays for the second
+        second = Witness(1, address)
+        first._line.close()
+        second._line.close()
+        assert "rank 1 (process " in said(read)
+
+
+def test_nobody_is_named_while_one_who_has_not_come_may_have_died_before() -> None:
+    with witness_of(2) as (address, read):
+        Witness(0, address)._line.close()
+        assert said(read) == ""
+        with pytest.raises(ConnectionRefusedError):
+            Witness(1, address)

@@ -1,0 +1,14 @@
+"""The conformance suites on the shm backend; 8 ranks are more than the machine may have cores."""
+
+from pycobre.testing import CommunicatorTests, SharedMemoryTests
+
+
+class TestShmCommunicator(CommunicatorTests):
+    backend = "shm"
+    sizes = (1, 2, 3, 4, 8)
+    patience_variable = "COBRE_SHM_TIMEOUT_SECS"
+
+
+class TestShmSharedMemory(SharedMemoryTests):
+    backend = "shm"
+    sizes = (1, 2, 3, 4, 8)

@@ -1,0 +1,109 @@
+"""Peers that say arbitrary things once they are in: no crash, no hang, no memory on their word."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import tcp_fuzzing as fuzzing
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tcp_helpers import engine
+
+from pycobre.comm.tcp_trouble import What
+from pycobre.comm.wire import HEADER, Kind, failure_frame, shutdown_frame
+
+__all__ = ["engine"]
+
+SCENES = [
+    (rank, collective, size)
+    for rank in (0, 1)
+    for collective in fuzzing.COLLECTIVES
+    for size in fuzzing.COUNTS
+]
+fuzz = settings(
+    max_examples=150,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+@pytest.mark.parametrize(("rank", "collective", "size"), SCENES)
+def test_honest_peers_are_understood(engine: str, rank: int, collective: str, size: str) -> None:
+    """The scenes below start from what would have worked."""
+    assert fuzzing.meet(rank, collective, size, fuzzing.honest(rank, collective, size)) is None
+
+
+@fuzz
+@given(st.sampled_from(SCENES), st.lists(st.binary(max_size=300), max_size=2))
+def test_arbitrary_bytes(engine: str, scene: tuple[int, str, str], said: list[bytes]) -> None:
+    assert fuzzing.meet(*scene, said) is not None
+
+
+@fuzz
+@given(st.binary(max_size=400))
+def test_arbitrary_frames_of_the_right_call(engine: str, data: bytes) -> None:
+    fuzzing.meet(*fuzzing.from_bytes(data))
+
+
+@fuzz
+@given(st.sampled_from(SCENES), st.data())
+def test_one_byte_of_a_header_is_wrong(engine: str, scene: tuple[int, str, str], data: st.DataObject) -> None:
+    said = fuzzing.honest(*scene)
+    position, flip = data.draw(st.integers(0, HEADER.size - 1)), data.draw(st.integers(1, 255))
+    frame = bytearray(said[0])
+    frame[position] ^= flip
+    trouble = fuzzing.meet(*scene, [bytes(frame), *said[1:]])
+    # Nobody looks at the block of a call, nor at fields that are for the error message or for later versions.
+    if trouble is None:
+        assert 40 <= position < 56
+
+
+@fuzz
+@given(st.sampled_from(SCENES), st.data())
+def test_the_peer_breaks_off(engine: str, scene: tuple[int, str, str], data: st.DataObject) -> None:
+    said = fuzzing.honest(*scene)
+    rest = said[0][: data.draw(st.integers(0, len(said[0]) - 1))]
+    trouble = fuzzing.meet(*scene, [rest, *said[1:]])
+    assert trouble is not None
+    assert trouble[:3] == (What.HANGUP, 0 if scene[0] else 1, 0)
+
+
+@pytest.mark.parametrize("length", [2**63, 2**64 - 1, 2**32, 5000])
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_length_nobody_expects(engine: str, rank: int, length: int) -> None:
+    call = fuzzing.expected_call("allreduce", fuzzing.COUNTS["small"])
+    for kind in (Kind.CALL, Kind.RESULT, Kind.CHUNK, Kind.LAST):
+        trouble = fuzzing.meet(rank, "allreduce", "small", [call.header(kind, length=length)])
+        assert trouble is not None
+        assert trouble.what in (What.DISAGREEMENT, What.MALFORMED)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_failure_with_too_long_a_reason(engine: str, rank: int) -> None:
+    header = fuzzing.expected_call("barrier", ()).header(Kind.FAILURE, length=2**40)
+    trouble = fuzzing.meet(rank, "barrier", "small", [header])
+    assert trouble is not None
+    assert trouble.what == What.MALFORMED
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_last_words_are_understood(engine: str, rank: int) -> None:
+    peer = 0 if rank else 1
+    trouble = fuzzing.meet(rank, "barrier", "small", [failure_frame(2, "für immer".encode())])
+    assert trouble == (What.FAILURE, 2, 0, "für immer".encode())
+    trouble = fuzzing.meet(rank, "barrier", "small", [shutdown_frame(5)])
+    assert trouble == (What.SHUTDOWN, peer, 5, b"")
+
+
+@pytest.mark.slow
+def test_with_atheris(tmp_path: Path) -> None:
+    pytest.importorskip("atheris", reason="atheris is not installed: pip install atheris")
+    command = [sys.executable, fuzzing.__file__, "-max_total_time=60", f"-artifact_prefix={tmp_path}/"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+    assert done.returncode == 0, done.stderr[-3000:]
+    print(done.stderr[-300:])
