@@ -1,0 +1,339 @@
+"""The pure-Python path: the chains of a block, solved through highspy.
+
+It performs the same calls on HiGHS, with the same numbers in the same order, as the compiled path in
+`_native/highs.c`, and so gives the same bits; it is the readable statement of what that one does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pycobre.solver.api import F64, I8, I32, RowPool
+from pycobre.solver.highs import HighspySession, OptionValue, Status
+from pycobre.solver.job import ChainFailure, Job
+from pycobre.solver.ladder import climb
+from pycobre.solver.patch import Patch, read_patch
+from pycobre.solver.pool import best_rows, lanes_dot, newest_stretch, pool_values
+from pycobre.solver.tableau import AT_LOWER, IS_BASIC, PASSES, Tableau
+
+__all__ = ["PythonWorker"]
+
+POOL_ROWS_KEPT = 32  # non-binding pool rows beyond these leave the tableau before the next opening
+SMALLEST_COEFFICIENT = 1e-9  # HiGHS's small_matrix_value
+
+
+@dataclass(frozen=True, eq=False)
+class Statuses:
+    """A basis by status: columns, then base rows and the pool rows present; binding rows it names but lacks."""
+
+    cols: I8
+    rows: I8
+    missing: int = 0
+
+
+@dataclass
+class Count:
+    """What one opening took."""
+
+    iterations: int = 0
+    rounds: int = 0
+    retries: int = 0
+    by_highs: bool = False
+
+
+class PythonWorker:
+    """One thread's session. It holds one loaded LP and loads another when a job asks for it."""
+
+    def __init__(self, options: dict[str, OptionValue]) -> None:
+        self._session = HighspySession(options)
+
+    def solve(self, job: Job, begin: int, end: int) -> ChainFailure | None:
+        """Solve the chains `begin ≤ i < end`; stops at the first that fails."""
+        for i in range(begin, end):
+            chain = _Chain(self._session, job, i)
+            for j in range(job.values.shape[1]):
+                failure = chain.solve(j)
+                if failure is not None:
+                    self._session.prepared = None
+                    return failure
+            if chain.spoiled:
+                self._session.prepared = None
+        return None
+
+    def close(self) -> None:
+        self._session = HighspySession(self._session.options)
+
+
+class _Chain:
+    """One chain at work: its pool rows, its patches, and the tableau or HiGHS's LP in which it is solved."""
+
+    def __init__(self, session: HighspySession, job: Job, i: int) -> None:
+        self.session, self.job, self.i = session, job, i
+        p, pool = job.prepared, job.pool
+        self.x = job.x[i]
+        self.present = np.empty(0, np.int32)  # pool slots in the LP, in the order of its rows
+        self.spoiled = False  # HiGHS has moved matrix entries: its LP must be loaded again
+        self.eligible = np.zeros(0, np.bool_)
+        if pool is not None:
+            self.eligible = np.ones(pool.count, np.bool_)
+            if pool.active is not None:
+                self.eligible = pool.active[: pool.count] != 0
+            self._first_rows(pool)
+        small = p.num_row * p.active.size <= job.options.tableau_entries
+        self.use_tableau = small and not p.coef_row.size and (pool is None or job.lazy)
+        self.tableau: Tableau | None = None
+        if self.use_tableau:
+            self._begin_tableau(self._start_statuses())
+        else:
+            self._sync()
+
+    # ---- pool rows ----
+
+    def _first_rows(self, pool: RowPool) -> None:
+        job = self.job
+        if not job.lazy:
+            self._mark(np.flatnonzero(self.eligible).astype(np.int32))
+            return
+        if job.start is not None:
+            slots = job.start.slots(self._start_index())
+            slots = slots[slots < pool.count]
+            self._mark(slots[self.eligible[slots]])
+        if job.seed is not None:
+            values = pool_values(pool, job.seed[self.i])
+            self._mark(best_rows(values, self.eligible, job.options.pool_seed_rows))
+
+    def _mark(self, slots: I32) -> None:
+        self.present = np.concatenate([self.present, slots])
+        self.eligible[slots] = False
+
+    def _violated(self, output: F64, head: float) -> I32:
+        """The pool rows that the outgoing state violates, the worst few."""
+        job = self.job
+        if job.pool is None or not job.lazy:
+            return np.empty(0, np.int32)
+        limit = head + job.options.pool_tolerance * max(1.0, abs(head))
+        values = pool_values(job.pool, output)
+        eligible = newest_stretch(values, self.eligible, limit)
+        return best_rows(values, eligible, job.options.pool_rows_per_round, above=limit)
+
+    # ---- HiGHS's LP ----
+
+    def _sync(self) -> None:
+        """Make HiGHS's LP that of this chain: base rows, incoming state, the pool rows present."""
+        p, session = self.job.prepared, self.session
+        if session.prepared is not p:
+            session.load(p)
+        session.delete_rows_from(p.num_row)
+        bounds = self.x[p.input_at] * p.input_factor[p.input_at]
+        session.change_col_bounds(p.input_set, bounds, bounds)
+        self._add_to_highs(self.present)
+
+    def _add_to_highs(self, slots: I32) -> None:
+        p, pool = self.job.prepared, self.job.pool
+        if pool is None or not slots.size:
+            return
+        columns = np.concatenate([[p.head], p.outputs]).astype(np.int32)
+        coefficients = np.ones((slots.size, columns.size))
+        coefficients[:, 1:] = pool.slope[slots] * p.slope_factor
+        self.session.add_pool_rows(pool.intercept[slots] * p.pool_factor, columns, coefficients)
+
+    def _patch_highs(self, patch: Patch) -> None:
+        p, session = self.job.prepared, self.session
+        session.change_row_bounds(p.row_set, patch.row_lower, patch.row_upper)
+        session.change_col_bounds(p.col_set, patch.col_lower, patch.col_upper)
+        session.change_costs(p.cost_set, patch.costs)
+        for row, col, value in zip(
+            p.coef_row.tolist(), p.coef_col.tolist(), patch.coefficients.tolist(), strict=True
+        ):
+            session.change_coefficient(row, col, value)
+            # HiGHS drops entries this small and appends them again later, at another place in the column.
+            self.spoiled |= abs(value) <= SMALLEST_COEFFICIENT
+        if p.offset_from >= 0:
+            session.change_offset(patch.offset)
+
+    def _reset_highs(self, known: Statuses | None) -> None:
+        """Forget what HiGHS remembers, then start from the basis at hand, where there is one."""
+        self.session.clear()
+        if known is None or not known.rows.size:
+            return
+        cols, head = known.cols.copy(), self.job.prepared.head
+        # A binding row that is no longer active leaves one basic variable too many; θ can stand in for one.
+        if known.missing > 1 or (known.missing == 1 and cols[head] != IS_BASIC):
+            return
+        if known.missing == 1:
+            cols[head] = AT_LOWER
+        if not self.session.set_basis(cols, known.rows):
+            self.session.clear()
+
+    # ---- bases ----
+
+    def _start_index(self) -> int:
+        assert self.job.start is not None
+        return self.i if len(self.job.start) > 1 else 0
+
+    def _start_statuses(self) -> Statuses | None:
+        start = self.job.start
+        if start is None or not start.known[self._start_index()]:
+            return None
+        at = self._start_index()
+        binding = np.isin(self.present, start.slots(at))
+        rows = np.concatenate([start.row_status[at], np.where(binding, AT_LOWER, IS_BASIC).astype(np.int8)])
+        return Statuses(start.col_status[at], rows, start.slots(at).size - int(binding.sum()))
+
+    def _begin_tableau(self, known: Statuses | None) -> None:
+        self.tableau = Tableau(self.job.prepared, self.x)
+        for slot in self.present.tolist():
+            assert self.job.pool is not None
+            self.tableau.add_row(self.job.pool, slot)
+        if known is not None:
+            self.tableau.install(np.concatenate([known.cols, known.rows]))
+        self.tableau.price()
+
+    def _keep_basis(self, known: Statuses) -> None:
+        parts, base = self.job.basis, self.job.prepared.num_row
+        assert parts is not None
+        parts.col_status[self.i] = known.cols
+        parts.row_status[self.i] = known.rows[:base]
+        parts.slots[self.i] = np.sort(self.present[known.rows[base:] != IS_BASIC])
+        parts.counts[self.i] = parts.slots[self.i].size
+
+    # ---- one opening ----
+
+    def solve(self, j: int) -> ChainFailure | None:
+        job = self.job
+        patch = read_patch(job.prepared, self.x, job.values[self.i if job.values.shape[0] > 1 else 0, j])
+        count = Count()
+        if self.tableau is not None and self._solve_by_tableau(self.tableau, j, patch, count):
+            return None
+        return self._solve_by_highs(j, patch, count)
+
+    def _solve_by_tableau(self, tableau: Tableau, j: int, patch: Patch, count: Count) -> bool:
+        job, p = self.job, self.job.prepared
+        primal, dual = job.options.primal_tolerance, job.options.dual_tolerance
+        limit = min(50 + 2 * (p.num_row + tableau.cols), job.options.iteration_limit)
+        tableau.pivots = 0
+        self._thin_out(tableau)
+        if not tableau.patch(patch, dual):
+            return False
+        mended = 0
+        while True:
+            feasible = tableau.iterate(primal, dual, limit)
+            count.iterations = tableau.pivots
+            if not feasible:
+                return False
+            tableau.read_columns()
+            found = self._violated(*self._read_state(tableau.z, patch))
+            if found.size:
+                self._mark(found)
+                for slot in found.tolist():
+                    assert job.pool is not None
+                    tableau.add_row(job.pool, slot)
+                count.rounds += 1
+                continue
+            if tableau.proved(job.pool, primal, dual):
+                break
+            # The tableau has drifted, or bounds have: build it anew, a few times at most.
+            if mended == PASSES:
+                return False
+            mended += 1
+            tableau.refactor(job.pool)
+            if not tableau.settle(dual):
+                return False
+        output, head = self._read_state(tableau.z, patch)
+        objective = float(lanes_dot(tableau.cost[None], tableau.z)[0]) + patch.offset
+        z = tableau.z[: p.num_col]
+        self._write(j, count, objective, head, output, z, tableau.dual, tableau.row_dual())
+        if j == 0 and job.basis is not None:
+            self._keep_basis(Statuses(*tableau.statuses()))
+        return True
+
+    def _thin_out(self, tableau: Tableau) -> None:
+        """Non-binding pool rows beyond the kept number leave, the oldest first."""
+        spare = self.present.size - POOL_ROWS_KEPT
+        if spare <= 0:
+            return
+        for number in tableau.live_rows():
+            if spare > 0 and not tableau.is_binding(number):
+                self.eligible[tableau.slot[number]] = True
+                tableau.drop_row(number)
+                spare -= 1
+        self.present = np.array([slot for slot in tableau.slot if slot >= 0], np.int32)
+
+    def _begin_highs(self, j: int, patch: Patch) -> None:
+        if self.use_tableau:
+            self._sync()
+        self._patch_highs(patch)
+        if self.use_tableau and self.tableau is not None:
+            self._reset_highs(Statuses(*self.tableau.statuses()))
+        elif j == 0:
+            self._reset_highs(self._start_statuses())
+
+    def _solve_by_highs(self, j: int, patch: Patch, count: Count) -> ChainFailure | None:
+        job, p, session = self.job, self.job.prepared, self.session
+        count.by_highs = True
+        self._begin_highs(j, patch)
+        while True:
+            status = session.run()
+            count.iterations += session.iterations()
+            if status is not Status.OPTIMAL:
+                climbed = climb(session, session.options, status)
+                count.retries += len(climbed.steps)
+                count.iterations += session.iterations()
+                if climbed.status is not Status.OPTIMAL:
+                    return ChainFailure(self.i, j, climbed.status, climbed.steps, self.present)
+            values, col_dual, row_dual = session.solution()
+            output, head = self._read_state(values, patch)
+            found = self._violated(output, head)
+            if not found.size:
+                break
+            self._mark(found)
+            self._add_to_highs(found)
+            count.rounds += 1
+        self._write(j, count, session.objective(), head, output, values, col_dual, row_dual[: p.num_row])
+        if self.use_tableau or (j == 0 and job.basis is not None):
+            known = Statuses(*session.basis())
+            if self.use_tableau:
+                self._begin_tableau(known)
+            if j == 0 and job.basis is not None:
+                self._keep_basis(known)
+        return None
+
+    # ---- results ----
+
+    def _read_state(self, z: F64, patch: Patch) -> tuple[F64, float]:
+        """The outgoing state, projected into its bounds, and θ, from scaled column values."""
+        p = self.job.prepared
+        output = z[p.outputs] * p.output_factor
+        lower, upper = patch.output_lower, patch.output_upper
+        output = np.where(output < lower, lower, np.where(output > upper, upper, output)) + 0.0
+        return output, float(z[p.head] * p.head_factor) if p.head >= 0 else 0.0
+
+    def _write(
+        self,
+        j: int,
+        count: Count,
+        objective: float,
+        head: float,
+        output: F64,
+        z: F64,
+        col_dual: F64,
+        row_dual: F64,
+    ) -> None:
+        p, block, i = self.job.prepared, self.job.block, self.i
+        inverse_cost = 1.0 / p.cost_scale
+        block.objective[i, j] = objective * inverse_cost
+        block.gradient[i, j] = col_dual[p.inputs] * p.gradient_factor
+        block.output[i, j] = output
+        block.head[i, j] = head
+        block.by_highs[i, j] = count.by_highs
+        block.iterations[i, j], block.rounds[i, j], block.retries[i, j] = (
+            count.iterations,
+            count.rounds,
+            count.retries,
+        )
+        if block.primal is not None and block.col_dual is not None and block.row_dual is not None:
+            block.primal[i, j] = z * p.col_scale
+            block.col_dual[i, j] = col_dual * (inverse_cost / p.col_scale)
+            block.row_dual[i, j] = row_dual * (p.row_scale * inverse_cost)

@@ -1,0 +1,112 @@
+"""The engine: checks a call once, shares its chains among threads, and turns a failure into a full report."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from weakref import WeakKeyDictionary
+
+from pycobre.errors import SolverError
+from pycobre.solver.api import F64, BasisBlock, Block, LpModel, RowPool, SolverOptions
+from pycobre.solver.chains import PythonWorker
+from pycobre.solver.failure import failure_error
+from pycobre.solver.highs import highs_options
+from pycobre.solver.job import ChainFailure, Job, make_job
+from pycobre.solver.native import NativeWorker, why_not_native
+from pycobre.solver.prepare import Prepared, prepare
+
+__all__ = ["HighsEngine"]
+
+
+class HighsEngine:
+    """`Engine` by HiGHS. Threads share the models and nothing else; each holds one LP at a time."""
+
+    def __init__(self, options: SolverOptions) -> None:
+        if options.threads < 1:
+            raise ValueError(f"threads: expected at least 1, got {options.threads}.")
+        self.options = options
+        self._prepared: WeakKeyDictionary[LpModel, Prepared] = WeakKeyDictionary()
+        reason = why_not_native() if options.native is not False else "switched off"
+        if reason is not None and options.native:
+            raise SolverError(
+                f"the compiled path was asked for, but {reason}. Reinstall, or leave native unset."
+            )
+        self.native = reason is None  #: whether the compiled path is in use
+        worker = NativeWorker if self.native else PythonWorker
+        self._workers: list[NativeWorker | PythonWorker] = [
+            worker(highs_options(options)) for _ in range(options.threads)
+        ]
+        self._threads = ThreadPoolExecutor(options.threads) if options.threads > 1 else None
+
+    def __enter__(self) -> HighsEngine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._threads is not None:
+            self._threads.shutdown()
+        for worker in self._workers:
+            worker.close()
+        self._workers = []
+
+    def solve(
+        self,
+        model: LpModel,
+        x: F64,
+        values: F64,
+        pool: RowPool | None = None,
+        *,
+        start: BasisBlock | None = None,
+        seed: F64 | None = None,
+        lazy: bool = True,
+        want_basis: bool = False,
+        want_primal: bool = False,
+    ) -> Block:
+        """See `Engine.solve`."""
+        if not self._workers:
+            raise SolverError("the engine is closed: create a new one to go on.")
+        prepared = self._prepare(model)
+        job = make_job(
+            prepared,
+            self.options,
+            x,
+            values,
+            pool,
+            start=start,
+            seed=seed,
+            lazy=lazy,
+            want_basis=want_basis,
+            want_primal=want_primal,
+        )
+        if self.native:
+            _ = prepared.native  # made here, once, before threads share it
+        failure = self._run(job, job.x.shape[0])
+        if failure is not None:
+            raise failure_error(job, failure)
+        block = job.block
+        if job.basis is not None:
+            object.__setattr__(block, "basis", job.basis.finish())
+        return block
+
+    def _prepare(self, model: LpModel) -> Prepared:
+        prepared = self._prepared.get(model)
+        if prepared is None:
+            prepared = self._prepared[model] = prepare(model, self.options.scale)
+        return prepared
+
+    def _run(self, job: Job, m: int) -> ChainFailure | None:
+        shares = min(len(self._workers), m)
+        if shares <= 1 or self._threads is None:
+            return self._workers[0].solve(job, 0, m) if m else None
+        edges = [m * s // shares for s in range(shares + 1)]
+        parts = [
+            self._threads.submit(self._workers[s].solve, job, edges[s], edges[s + 1]) for s in range(shares)
+        ]
+        # Every share is waited for: the failure that is reported is that of the lowest chain, whoever was
+        # first.
+        failures = [part.result() for part in parts]
+        return next((failure for failure in failures if failure is not None), None)

@@ -1,0 +1,123 @@
+"""From "this run did not end optimal" to a message a person can act on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pycobre.errors import OutputError, SolverError
+from pycobre.solver.api import F64, LpModel, LpTemplate
+from pycobre.solver.bundle import Bundle, write_bundle
+from pycobre.solver.explicit import explicit_lp, find_conflict, find_ray
+from pycobre.solver.highs import Status
+from pycobre.solver.job import ChainFailure, Job
+
+__all__ = ["describe", "failure_error", "locate"]
+
+SHOWN = 8  # names listed in a message before "and n more"
+
+
+def failure_error(job: Job, failure: ChainFailure) -> SolverError:
+    """The error of a failed chain, its bundle written where the options name a directory."""
+    i, j = failure.chain, failure.opening
+    at = 0 if job.start is not None and len(job.start) == 1 else i
+    bundle = Bundle(
+        job.prepared.model,
+        job.options,
+        job.x[i : i + 1],
+        job.values[i if job.values.shape[0] > 1 else 0, : j + 1],
+        job.pool,
+        job.start.take([at]) if job.start is not None else None,
+        job.seed[i : i + 1] if job.seed is not None else None,
+        job.lazy,
+    )
+    path, unwritten = None, ""
+    if job.options.bundles is not None:
+        try:
+            path = str(write_bundle(job.options.bundles, bundle))
+        except (OSError, OutputError) as cause:  # a full disk must not hide why the run stops
+            unwritten = f" Its bundle could not be written: {cause}"
+    template = explicit_lp(bundle.model, bundle.x[0], bundle.values[j], job.pool, failure.present)
+    text = f"LP of chain {i}, opening {j}: {describe(bundle.model, bundle.x[0], template, failure.status)}"
+    text += f" Retries: {', '.join(failure.steps)}."
+    text += unwritten
+    if path is not None:
+        text += f" Solve it alone with: pycobre replay {path}"
+    return SolverError(text, chain=i, opening=j, status=failure.status.value, bundle=path)
+
+
+def describe(model: LpModel, x: F64, template: LpTemplate, status: Status) -> str:
+    """What is known about a failed LP: status, the rows at fault, probable causes, the incoming state."""
+    text = f"{status.value}."
+    if status is Status.INFEASIBLE:
+        text += _infeasible(template)
+    elif status is Status.UNBOUNDED:
+        text += _unbounded(model, template)
+    elif status is Status.UNBOUNDED_OR_INFEASIBLE:
+        text += " The cost falls without end or rows contradict each other; check free columns first."
+    else:
+        text += (
+            " Probable causes: coefficients of very different size (see the numerical report), or bounds "
+            "that nearly contradict each other."
+        )
+    if model.inputs.size:
+        state = [f"{model.template.col_name(int(c))} = {v:.9g}" for c, v in zip(model.inputs, x, strict=True)]
+        text += f" Incoming state: {_list(state)}."
+    return text
+
+
+def _infeasible(template: LpTemplate) -> str:
+    crossed = np.flatnonzero(template.col_lower > template.col_upper)
+    if crossed.size:
+        names = [
+            f"{template.col_name(int(c))} in [{template.col_lower[c]:.9g}, {template.col_upper[c]:.9g}]"
+            for c in crossed
+        ]
+        return f" Patched bounds contradict each other: {_list(names)}."
+    conflict = find_conflict(template)
+    if conflict is None:
+        return " HiGHS names no conflicting rows."
+    text = f" These rows cannot hold together: {_list(conflict.rows) or 'none'}"
+    if conflict.cols:
+        text += f", with the bounds of {_list(conflict.cols)}"
+    return (
+        text + ". Probable causes: an incoming state that the rows cannot continue from, or noise that no "
+        "decision can balance; a slack column with a penalty cost makes such an LP feasible."
+    )
+
+
+def _unbounded(model: LpModel, template: LpTemplate) -> str:
+    ray = find_ray(template)
+    text = f" The cost falls without end along {_list(ray)}." if ray else " The cost falls without end."
+    if model.pool_head is not None and template.col_name(model.pool_head) in ray:
+        return text + " Probable cause: no lower bound on the cost-to-go column; give it one."
+    return text + " Probable cause: a missing bound or a cost of the wrong sign."
+
+
+def _list(names: tuple[str, ...] | list[str]) -> str:
+    shown = ", ".join(names[:SHOWN])
+    return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
+
+
+def locate(
+    error: SolverError,
+    *,
+    stage: str | int,
+    iteration: int | None = None,
+    scenario: int | None = None,
+    opening: int | None = None,
+) -> SolverError:
+    """The same error with the place that only the caller knows, in front of its text and in its fields."""
+    parts = [f"stage {stage}"]
+    for name, value in (("iteration", iteration), ("scenario", scenario), ("opening", opening)):
+        if value is not None:
+            parts.append(f"{name} {value}")
+    return SolverError(
+        f"{', '.join(parts)}: {error.message}",
+        stage=stage,
+        iteration=iteration,
+        scenario=scenario,
+        opening=error.opening if opening is None else opening,
+        chain=error.chain,
+        status=error.status,
+        bundle=error.bundle,
+    )

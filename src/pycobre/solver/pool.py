@@ -1,0 +1,61 @@
+"""Pool rows at a point: the one definition of their value and of which ones a solve takes in.
+
+The value of a row decides what enters an LP, so its bits are part of the contract. The sum over the state
+is taken in four interleaved partial sums, each from the first component to the last, without fused
+operations:
+
+    p_j = Σ_{k ≡ j mod 4} slope_k · y_k        value = intercept + ((p_0 + p_1) + (p_2 + p_3))
+
+The compiled path computes the same four sums with vector instructions; this one is its mirror in NumPy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre.solver.api import F64, I32, RowPool
+
+__all__ = ["best_rows", "lanes_dot", "newest_stretch", "pool_values"]
+
+STRETCH = 1024  # rows
+
+
+def pool_values(pool: RowPool, point: F64) -> F64:
+    """`intercept + slope·point` of the first `count` rows, active or not."""
+    slope = pool.slope[: pool.count]
+    partial = np.zeros((4, pool.count))
+    for k in range(slope.shape[1]):
+        partial[k & 3] += slope[:, k] * point[k]
+    values: F64 = pool.intercept[: pool.count] + ((partial[0] + partial[1]) + (partial[2] + partial[3]))
+    return values
+
+
+def lanes_dot(rows: F64, vector: F64) -> F64:
+    """`rows @ vector` in the same four partial sums; the width is a multiple of four."""
+    partial = np.zeros((rows.shape[0], 4))
+    for k in range(0, vector.size, 4):
+        partial += rows[:, k : k + 4] * vector[k : k + 4]
+    sums: F64 = (partial[:, 0] + partial[:, 1]) + (partial[:, 2] + partial[:, 3])
+    return sums
+
+
+def newest_stretch(values: F64, eligible: NDArray[np.bool_], above: float) -> NDArray[np.bool_]:
+    """The eligible rows of the first stretch, from the newest, that has one above `above`; none where none has.
+
+    Newer rows tend to be the better ones, so most searches end there; only the last one of a solve, which
+    finds nothing, goes through the whole pool.
+    """
+    hits = np.flatnonzero(eligible & (values > above))
+    if not hits.size:
+        return np.zeros_like(eligible)
+    first = int(hits[-1]) // STRETCH * STRETCH
+    inside: NDArray[np.bool_] = eligible & (np.arange(eligible.size) >= first)
+    return inside
+
+
+def best_rows(values: F64, eligible: NDArray[np.bool_], number: int, above: float = -np.inf) -> I32:
+    """The slots of the `number` largest eligible values above `above` (ties: lowest slot), ascending."""
+    candidates = np.flatnonzero(eligible & (values > above)).astype(np.int32)
+    order = np.argsort(-values[candidates], kind="stable")[:number]
+    return np.sort(candidates[order])

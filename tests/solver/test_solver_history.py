@@ -1,0 +1,138 @@
+"""History independence: a chain's bits do not depend on what was solved before, on threads, or on the path."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from solver_cases import bits, random_case
+
+from pycobre.solver import RowPool, SolverOptions, Target, create_engine
+from pycobre.solver.native import why_not_native
+
+KINDS = (
+    (Target.RHS, Target.COL_UPPER, Target.COST),
+    (Target.RHS, Target.COEFFICIENT),
+    (Target.COL_UPPER, Target.COST, Target.COEFFICIENT, Target.OFFSET),
+    (),
+)
+
+cases = st.builds(
+    random_case,
+    st.integers(0, 10**6),
+    rows=st.integers(1, 9),
+    cols=st.integers(4, 14),
+    chains=st.integers(1, 5),
+    openings=st.integers(1, 5),
+    pool_rows=st.sampled_from([0, 3, 40]),
+    kinds=st.sampled_from(KINDS),
+    gains=st.booleans(),
+)
+
+methods = st.sampled_from([0, 120_000])  # all by HiGHS; all by the tableau
+needs_native = pytest.mark.skipif(
+    why_not_native() is not None, reason=f"no compiled path: {why_not_native()}"
+)
+PATHS = [pytest.param(True, marks=needs_native, id="native"), pytest.param(False, id="python")]
+
+
+def probe(engine, case):
+    """Cold, then from its own bases with seeds: everything both say."""
+    cold = case.solve(engine, want_basis=True, want_primal=True)
+    warm = case.solve(engine, cold.basis, seed=cold.output[:, 0], want_basis=True)
+    return bits(cold) + bits(warm)
+
+
+@pytest.mark.parametrize("native", PATHS)
+@settings(max_examples=25, deadline=None)
+@given(entries=methods, case=cases, others=st.lists(cases, max_size=3))
+def test_earlier_solves_change_no_bit(native, entries, case, others):
+    with create_engine(SolverOptions(native=native, tableau_entries=entries)) as fresh:
+        expected = probe(fresh, case)
+    with create_engine(SolverOptions(native=native, tableau_entries=entries)) as used:
+        for other in others:
+            probe(used, other)
+        assert probe(used, case) == expected
+        assert probe(used, case) == expected
+
+
+@pytest.mark.parametrize("native", PATHS)
+@settings(max_examples=15, deadline=None)
+@given(entries=methods, case=cases)
+def test_threads_change_no_bit(native, entries, case):
+    with (
+        create_engine(SolverOptions(native=native, tableau_entries=entries)) as one,
+        create_engine(SolverOptions(native=native, threads=2, tableau_entries=entries)) as two,
+    ):
+        assert probe(one, case) == probe(two, case)
+
+
+@needs_native
+@settings(max_examples=40, deadline=None)
+@given(entries=methods, case=cases)
+def test_both_paths_give_the_same_bits(entries, case):
+    with (
+        create_engine(SolverOptions(native=True, tableau_entries=entries)) as native,
+        create_engine(SolverOptions(native=False, tableau_entries=entries)) as python,
+    ):
+        assert probe(native, case) == probe(python, case)
+
+
+@pytest.mark.parametrize("native", PATHS)
+@settings(max_examples=15, deadline=None)
+@given(entries=methods, case=cases, data=st.data())
+def test_a_chain_is_the_same_alone_and_in_any_company(native, entries, case, data):
+    chains = case.x.shape[0]
+    order = data.draw(st.permutations(range(chains)))
+    with create_engine(SolverOptions(native=native, tableau_entries=entries)) as engine:
+        whole = case.solve(engine, want_basis=True)
+        mixed = engine.solve(case.model, case.x[list(order)], case.values, case.pool, want_basis=True)
+        for at, i in enumerate(order):
+            alone = engine.solve(case.model, case.x[i : i + 1], case.values, case.pool)
+            assert (
+                alone.objective[0].tobytes() == whole.objective[i].tobytes() == mixed.objective[at].tobytes()
+            )
+            assert alone.gradient[0].tobytes() == whole.gradient[i].tobytes() == mixed.gradient[at].tobytes()
+            assert whole.basis.col_status[i].tobytes() == mixed.basis.col_status[at].tobytes()
+
+
+@pytest.mark.parametrize("entries", [0, 120_000])
+@pytest.mark.parametrize("native", PATHS)
+def test_values_per_chain_are_the_same_as_shared_ones(native, entries):
+    case = random_case(11)
+    with create_engine(SolverOptions(native=native, tableau_entries=entries)) as engine:
+        shared = case.solve(engine, want_basis=True)
+        repeated = np.repeat(case.values[None], 4, axis=0)
+        apart = engine.solve(case.model, case.x, repeated, case.pool, want_basis=True)
+    assert bits(shared) == bits(apart)
+
+
+@pytest.mark.parametrize("entries", [0, 120_000])
+@pytest.mark.parametrize("native", PATHS)
+def test_rows_beyond_the_count_and_inactive_rows_leave_no_trace(native, entries):
+    case = random_case(12)
+    roomy = RowPool(
+        np.concatenate([case.pool.intercept, np.full(50, 1e6)]),
+        np.concatenate([case.pool.slope, np.ones((50, 3))]),
+        case.pool.count,
+    )
+    masked = RowPool(
+        roomy.intercept, roomy.slope, case.pool.count + 50, np.arange(case.pool.count + 50) < case.pool.count
+    )
+    with create_engine(SolverOptions(native=native, tableau_entries=entries)) as engine:
+        expected = bits(case.solve(engine, want_basis=True))
+        for pool in (roomy, RowPool(*list(vars(masked).values())[:3], masked.active.astype(np.uint8))):
+            assert bits(engine.solve(case.model, case.x, case.values, pool, want_basis=True)) == expected
+
+
+@needs_native
+@pytest.mark.slow
+@settings(max_examples=400, deadline=None)
+@given(entries=methods, case=cases, others=st.lists(cases, max_size=2))
+def test_both_paths_after_any_history_at_length(entries, case, others):
+    with (
+        create_engine(SolverOptions(threads=2, tableau_entries=entries)) as native,
+        create_engine(SolverOptions(native=False, tableau_entries=entries)) as python,
+    ):
+        for other in others:
+            probe(native, other)
+        assert probe(native, case) == probe(python, case)
