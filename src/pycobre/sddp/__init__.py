@@ -1,0 +1,100 @@
+"""The algorithm: stochastic dual dynamic programming over any communicator.
+
+train · trainer     iterations                      forward · backward · bound    their three steps
+simulate            a policy on scenarios           recording   what it writes down
+policy · decision   what training leaves behind     state       what a checkpoint holds
+risk · stopping · sampling · selection · options    choices, each a small interface with a few classes
+plan · starts · cuts · openings · solving           data and solves, keyed by node and trajectory
+split · meeting · timing · numbers                  ranks, errors that reach all of them, clocks, ordered sums
+memory              bytes before a run              outcome     the result of one
+"""
+
+from pycobre.sddp.cuts import Cuts
+from pycobre.sddp.decision import Decision, DecisionRule
+from pycobre.sddp.exchange import export_sddp_jl, import_sddp_jl
+from pycobre.sddp.memory import MemoryEstimate, estimate
+from pycobre.sddp.options import TrainOptions
+from pycobre.sddp.outcome import Checkpointer, Receipt, TrainingOutcome
+from pycobre.sddp.policy import Policy, Value
+from pycobre.sddp.recording import Record, Simulation
+from pycobre.sddp.risk import (
+    ConvexCombination,
+    CVaR,
+    Entropic,
+    Expectation,
+    RiskMeasure,
+    Weights,
+    WorstCase,
+    expectation_and_cvar,
+    risk_weights,
+)
+from pycobre.sddp.sampling import FixedSet, Historical, InSample, OutOfSample, Paths, Sampler
+from pycobre.sddp.selection import Level1, LimitedMemoryLevel1, Selection
+from pycobre.sddp.simulate import SimulateOptions, simulate
+from pycobre.sddp.state import History, TrainingState
+from pycobre.sddp.stopping import (
+    AllOf,
+    AnyOf,
+    BoundStalling,
+    Gap,
+    IterationLimit,
+    Progress,
+    SimulatedGap,
+    Stop,
+    StoppingRule,
+    TimeLimit,
+)
+from pycobre.sddp.timing import TimingTable
+from pycobre.sddp.train import train
+
+__all__ = [
+    "AllOf",
+    "AnyOf",
+    "BoundStalling",
+    "CVaR",
+    "Checkpointer",
+    "ConvexCombination",
+    "Cuts",
+    "Decision",
+    "DecisionRule",
+    "Entropic",
+    "Expectation",
+    "FixedSet",
+    "Gap",
+    "Historical",
+    "History",
+    "InSample",
+    "IterationLimit",
+    "Level1",
+    "LimitedMemoryLevel1",
+    "MemoryEstimate",
+    "OutOfSample",
+    "Paths",
+    "Policy",
+    "Progress",
+    "Receipt",
+    "Record",
+    "RiskMeasure",
+    "Sampler",
+    "Selection",
+    "SimulateOptions",
+    "SimulatedGap",
+    "Simulation",
+    "Stop",
+    "StoppingRule",
+    "TimeLimit",
+    "TimingTable",
+    "TrainOptions",
+    "TrainingOutcome",
+    "TrainingState",
+    "Value",
+    "Weights",
+    "WorstCase",
+    "estimate",
+    "expectation_and_cvar",
+    "export_sddp_jl",
+    "import_sddp_jl",
+    "risk_weights",
+    "simulate",
+    "train",
+]

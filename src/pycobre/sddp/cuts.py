@@ -1,0 +1,170 @@
+"""Cuts: growing tables θ ≥ intercept + slope·x, one per node, stored once per machine.
+
+The numbers live in a shared region that the leader writes and everybody reads. A slot keeps its meaning for
+the whole run; slots are handed out in the order (iteration, depth from the last to the first, trajectory), so
+they do not depend on who computed what. On a linear graph slot = (iteration − 1) · M + trajectory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre.comm import SharedMemoryProvider, SharedRegion
+from pycobre.solver.api import RowPool
+
+__all__ = ["CutPool", "Cuts"]
+
+F64 = NDArray[np.float64]
+I32 = NDArray[np.int32]
+U8 = NDArray[np.uint8]
+Scalar = TypeVar("Scalar", bound=np.generic)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Cuts:
+    """The cuts of one node as arrays, slot by slot; what a policy and a checkpoint hold."""
+
+    intercept: F64  #: [cuts]
+    slope: F64  #: [cuts, states]
+    iteration: I32  #: [cuts]
+    trajectory: I32  #: [cuts]
+    depth: I32  #: [cuts], of the visit that made the cut
+    active: U8  #: [cuts], 0 where a selection has switched the cut off
+
+    def __len__(self) -> int:
+        return len(self.intercept)
+
+    def __repr__(self) -> str:
+        return f"<Cuts: {len(self)} of {self.slope.shape[1]} states, {int(np.count_nonzero(self.active))} active>"
+
+    def view(self) -> RowPool:
+        """What the solver reads."""
+        masked = bool(np.any(self.active == 0))
+        return RowPool(self.intercept, self.slope, len(self), self.active if masked else None)
+
+    @classmethod
+    def none(cls, states: int) -> Cuts:
+        nothing = np.zeros(0, np.int32)
+        return cls(np.zeros(0), np.zeros((0, states)), nothing, nothing, nothing, np.zeros(0, np.uint8))
+
+
+class CutPool:
+    """The cuts of one node during training. Every rank calls the same methods with the same arguments."""
+
+    def __init__(
+        self, provider: SharedMemoryProvider, states: int, capacity: int, expected: int | None = None
+    ) -> None:
+        self._provider = provider
+        self._states = states
+        self._expected = expected  # cuts by the end of the run, where that is known: no need to grow beyond
+        self.count = 0
+        self._capacity = 0
+        self._region: SharedRegion | None = None
+        self._keys = np.zeros((0, 3), np.int32)
+        self.active: U8 = np.zeros(0, np.uint8)
+        self._masked = False
+        self._intercept: F64
+        self._slope: F64
+        self._reserve(max(1, capacity))
+
+    @property
+    def capacity(self) -> int:
+        return self._capacity
+
+    @property
+    def active_count(self) -> int:
+        return int(np.count_nonzero(self.active[: self.count])) if self._masked else self.count
+
+    def view(self) -> RowPool:
+        """What the solver reads."""
+        return RowPool(self._intercept, self._slope, self.count, self.active if self._masked else None)
+
+    def append(self, intercept: F64, slope: F64, iteration: int, trajectory: I32, depth: int) -> None:
+        """Store cuts in the next slots; readable on every rank when this returns (collective)."""
+        new = len(intercept)
+        if self.count + new > self._capacity:
+            doubled = 2 * self._capacity
+            if self._expected is not None:
+                doubled = min(doubled, self._expected)
+            self._reserve(max(self.count + new, doubled))
+        slots = slice(self.count, self.count + new)
+        self._write(slots, intercept, slope)
+        self._keys[slots, 0] = iteration
+        self._keys[slots, 1] = trajectory
+        self._keys[slots, 2] = depth
+        self.active[slots] = 1
+        self.count += new
+
+    def restore(self, cuts: Cuts) -> None:
+        """Take over the cuts of an earlier run; the pool must be empty (collective)."""
+        assert self.count == 0
+        if len(cuts) > self._capacity:
+            self._reserve(len(cuts))
+        slots = slice(0, len(cuts))
+        self._write(slots, cuts.intercept, cuts.slope)
+        self._keys[slots] = np.stack([cuts.iteration, cuts.trajectory, cuts.depth], axis=1)
+        self.count = len(cuts)
+        self.active[slots] = cuts.active
+        self._masked = bool(np.any(cuts.active == 0))
+
+    def select(self, active: U8) -> None:
+        """Switch cuts on and off; `active` has one entry per slot."""
+        self.active[: self.count] = active
+        self._masked = True
+
+    def cuts(self) -> Cuts:
+        """Everything stored, without copying the coefficients."""
+        slots = slice(0, self.count)
+        keys = self._keys[slots].copy()
+        return Cuts(
+            self._intercept[slots],
+            self._slope[slots],
+            np.ascontiguousarray(keys[:, 0]),
+            np.ascontiguousarray(keys[:, 1]),
+            np.ascontiguousarray(keys[:, 2]),
+            self.active[slots].copy(),
+        )
+
+    def close(self) -> None:
+        if self._region is not None:
+            self._region.close()
+            self._region = None
+
+    def _write(self, slots: slice, intercept: F64, slope: F64) -> None:
+        assert self._region is not None
+        if self._provider.is_leader:
+            writable_intercept, writable_slope = self._parts(self._region.as_mut_array())
+            writable_intercept[slots] = intercept
+            writable_slope[slots] = slope
+        self._region.fence()
+
+    def _reserve(self, capacity: int) -> None:
+        """Move to a larger region. Views taken before stay valid: they keep the old memory until dropped."""
+        region = self._provider.create_shared_region(capacity * (self._states + 1), np.float64)
+        old, self._capacity = self._region, capacity
+        if old is not None and self._provider.is_leader:
+            new_intercept, new_slope = self._parts(region.as_mut_array())
+            new_intercept[: self.count] = self._intercept[: self.count]
+            new_slope[: self.count] = self._slope[: self.count]
+        region.fence()
+        self._region = region
+        self._intercept, self._slope = self._parts(region.as_array())
+        if old is not None:
+            old.close()
+        self._keys = _grown(self._keys, capacity)
+        self.active = _grown(self.active, capacity)
+
+    def _parts(self, array: F64) -> tuple[F64, F64]:
+        """Slopes first, so that rows of eight states start on cache lines; then the intercepts."""
+        edge = self._capacity * self._states
+        return array[edge:], array[:edge].reshape(self._capacity, self._states)
+
+
+def _grown(array: NDArray[Scalar], capacity: int) -> NDArray[Scalar]:
+    larger = np.zeros((capacity, *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
+    return larger

@@ -1,0 +1,173 @@
+"""The forward pass: trajectories through the graph under the current policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre.errors import OptionError
+from pycobre.sddp.plan import Plan
+from pycobre.sddp.sampling import GIVEN, Paths
+from pycobre.sddp.solving import Solving, Who
+from pycobre.sddp.starts import Starts
+from pycobre.solver import BasisBlock, Block
+
+__all__ = ["Trajectories", "Visit", "check_paths", "pilot", "run_forward", "walk"]
+
+F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Visit:
+    """One node at one depth, solved for the trajectories at positions `rows` (None: for all of them)."""
+
+    depth: int
+    node: int
+    rows: I64 | None
+    block: Block  #: one opening per trajectory
+    stage_cost: F64  #: [trajectories], without the cost-to-go
+    weight: F64  #: [trajectories], the product of the discounts before this visit
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectories:
+    """What a forward pass leaves for the backward pass and the upper bound."""
+
+    paths: Paths
+    cost: F64  #: [trajectories], discounted to the start
+    states: tuple[F64, ...]  #: per depth [trajectories, states]: outgoing states
+
+
+def check_paths(plan: Plan, paths: Paths, count: int) -> None:
+    """Refuse paths that a sampler should not have given."""
+    if len(paths) != count or paths.nodes.shape != paths.openings.shape or len(paths.nodes) != count:
+        raise OptionError(f"sampler: expected {count} paths, got {len(paths)}.")
+    if count and (paths.lengths.min() < 1 or paths.depth > paths.nodes.shape[1]):
+        raise OptionError(
+            f"sampler: expected paths of 1 to {paths.nodes.shape[1]} nodes, got {paths.lengths}."
+        )
+    inside = np.arange(paths.nodes.shape[1]) < paths.lengths[:, None]
+    nodes, openings = paths.nodes[inside], paths.openings[inside]
+    if nodes.size and not (nodes.min() >= 0 and nodes.max() < len(plan.nodes)):
+        raise OptionError(f"sampler: expected nodes from 0 to {len(plan.nodes) - 1}, got {nodes.max()}.")
+    sizes = np.array([node.openings for node in plan.nodes])
+    if np.any(openings < GIVEN) or np.any(openings >= sizes[nodes]):
+        raise OptionError("sampler: an opening is outside its node's support.")
+
+
+def walk(
+    plan: Plan,
+    solving: Solving,
+    starts: Starts,
+    paths: Paths,
+    *,
+    iteration: int,
+    first: int,
+    want_primal: bool = False,
+) -> Iterator[Visit]:
+    """Solve the paths depth by depth and node by node, each solve starting where `starts` says."""
+    count, n = len(paths), plan.states
+    state = np.repeat(plan.problem.initial.reshape(1, n), count, axis=0)
+    weight = np.ones(count)
+    chain = plan.chain.tolist() if plan.chain is not None and plan.visits_chain(paths) else None
+    for depth in range(paths.depth):
+        here = [(chain[depth], None)] if chain is not None else _groups(paths, depth)
+        following = state.copy() if chain is None else state
+        for node, rows in here:
+            prepared = plan.nodes[node]
+            at = slice(None) if rows is None else rows
+            openings = paths.openings[at, depth]
+            start, seed = starts.get(node, rows)
+            block = solving.one_each(
+                node,
+                state[at],
+                _noise(plan, paths, depth, node, at),
+                start,
+                seed,
+                Who(iteration, first, rows, openings),
+                want_primal=want_primal,
+            )
+            stage_cost = block.objective[:, 0] - prepared.discount * block.head[:, 0]
+            yield Visit(depth, node, rows, block, stage_cost, weight[at].copy())
+            if rows is None:
+                following = block.output[:, 0]
+            else:
+                following[rows] = block.output[:, 0]
+            weight[at] *= prepared.discount
+        state = following
+
+
+def _groups(paths: Paths, depth: int) -> list[tuple[int, I64 | None]]:
+    """The nodes visited at this depth, in index order, and by which trajectories."""
+    visiting = paths.lengths > depth
+    groups: list[tuple[int, I64 | None]] = []
+    for node in np.unique(paths.nodes[visiting, depth]).tolist():
+        here = visiting & (paths.nodes[:, depth] == node)
+        groups.append((node, None if here.all() else np.flatnonzero(here)))
+    return groups
+
+
+def run_forward(
+    plan: Plan, solving: Solving, starts: Starts, paths: Paths, *, iteration: int, first: int
+) -> Trajectories:
+    """Walk the paths, remember where every solve ended, and add up the costs."""
+    cost = np.zeros(len(paths))
+    states = [np.zeros((len(paths), plan.states)) for _ in range(paths.depth)]
+    for visit in walk(plan, solving, starts, paths, iteration=iteration, first=first):
+        at = slice(None) if visit.rows is None else visit.rows
+        output = visit.block.output[:, 0]
+        cost[at] += visit.weight * visit.stage_cost
+        states[visit.depth][at] = output
+        assert visit.block.basis is not None
+        starts.put(visit.node, visit.rows, visit.block.basis, output)
+    return Trajectories(paths, cost, tuple(states))
+
+
+def pilot(plan: Plan, solving: Solving) -> dict[int, tuple[BasisBlock, F64]]:
+    """Solve every reachable node once, cold: where all trajectories start (see `Starts.same`).
+
+    Every rank does the same few solves, so that no trajectory starts cold and all start alike. A node
+    receives the state of the first node that leads to it; its noise is the first opening of its chain.
+    """
+    base: dict[int, tuple[BasisBlock, F64]] = {}
+    shape = plan.problem.shape
+    arriving: dict[int, F64] = dict.fromkeys(plan.root.children, plan.problem.initial)
+    waiting = list(plan.root.children)
+    while waiting:
+        node = waiting.pop(0)
+        prepared = plan.nodes[node]
+        opening = prepared.order[:1]
+        block = solving.one_each(
+            node,
+            arriving[node].reshape(1, -1),
+            prepared.support[opening],
+            None,
+            None,
+            Who(0, 0, None, opening),
+        )
+        assert block.basis is not None
+        base[node] = (block.basis, block.output[0])
+        for child in shape.successors(node)[0].tolist():
+            if child not in arriving:
+                arriving[child] = block.output[0, 0]
+                waiting.append(child)
+    return base
+
+
+def _noise(plan: Plan, paths: Paths, depth: int, node: int, at: slice | I64) -> F64:
+    """The patch vectors of these trajectories at this node."""
+    openings = paths.openings[at, depth]
+    support = plan.nodes[node].support
+    given = paths.values[depth] if depth < len(paths.values) else None
+    outside = openings == GIVEN
+    if not outside.any():
+        return support.take(openings, axis=0)
+    if given is None:
+        raise OptionError(f"sampler: depth {depth} has openings marked as given, and no values for them.")
+    chosen = support[np.where(outside, 0, openings)]
+    chosen[outside] = given[at][outside, : support.shape[1]]
+    return chosen

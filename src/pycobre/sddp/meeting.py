@@ -1,0 +1,178 @@
+"""Ranks meeting: every exchange of the algorithm carries a status, so that a failure reaches all ranks.
+
+A rank that fails between two meetings holds its error, still comes to the next one, and says so there. Then
+all ranks raise: of several errors the one with the lowest scenario, whose text and fields travel as JSON.
+"""
+
+from __future__ import annotations
+
+import builtins
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import pycobre.errors as errors
+from pycobre.comm import Communicator
+from pycobre.errors import CobreError, CommError, OptionError, PolicyError, WorkerError
+from pycobre.sddp.timing import Ledger
+
+__all__ = ["AgreedError", "Meeting", "together"]
+
+F64 = NDArray[np.float64]
+
+_NO_SCENARIO = 2.0**40
+"""Error codes from here on belong to no scenario: code − this = rank."""
+
+
+class AgreedError(Exception):
+    """Carries an error that all ranks raise together; never leaves this room."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+@contextmanager
+def together(comm: Communicator) -> Iterator[None]:
+    """Around what all ranks do: agreed errors come out as themselves, and no rank leaves the others waiting.
+
+    Arguments that make no sense are refused by every rank alike, and the communicator's own errors are known to
+    all. Anything else that gets here happened on this rank alone, an interrupt for instance: tell the others.
+    """
+    try:
+        yield
+    except AgreedError as agreed:
+        raise agreed.error from agreed.error.__cause__
+    except (CommError, OptionError, PolicyError):
+        raise
+    except BaseException as error:
+        if comm.size > 1:
+            comm.abort(f"{type(error).__name__}: {error}")
+        raise
+
+
+class Meeting:
+    """A communicator whose gathers carry a status word."""
+
+    def __init__(self, comm: Communicator, ledger: Ledger) -> None:
+        self.comm = comm
+        self.ledger = ledger
+        self._held: Exception | None = None
+        self._layouts: dict[tuple[tuple[int, ...], int], tuple[tuple[int, ...], tuple[int, ...]]] = {}
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        """Run a piece of work that may fail on this rank alone; its error is raised at the next gather.
+
+        Errors of the communicator itself pass at once: there will be no next meeting.
+        """
+        try:
+            yield
+        except CommError:
+            raise
+        except Exception as error:  # noqa: BLE001 - held, and raised on every rank at the next gather
+            if self._held is None:
+                self._held = error
+
+    @property
+    def failed(self) -> bool:
+        """Whether this rank holds an error, so that further work is pointless."""
+        return self._held is not None
+
+    def gather(self, rows: F64, counts: tuple[int, ...]) -> F64:
+        """Every rank's rows, in rank order; raises `AgreedError` on all ranks when any holds an error.
+
+        `counts` are the rows of each rank. A rank that failed may pass anything of the right shape.
+        """
+        if self.comm.size == 1:
+            if self._held is not None:
+                raise AgreedError(self._held)
+            return rows
+        width = rows.shape[1]
+        sizes, displs = self._layout(counts, width)
+        send = np.empty(sizes[self.comm.rank])
+        send[0] = self._code()
+        send[1:] = rows.reshape(-1)
+        received = np.empty(displs[-1] + sizes[-1])
+        with self.ledger.communicating():
+            self.comm.allgatherv(send, received, sizes, displs)
+        codes = received[list(displs)]
+        if codes.any():
+            raise AgreedError(self._agree(codes))
+        parts = [received[at + 1 : at + size] for at, size in zip(displs, sizes, strict=True)]
+        return np.concatenate(parts).reshape(-1, width)
+
+    def tell(self, text: str) -> str:
+        """Rank 0's text, on every rank."""
+        data = text.encode()
+        size = np.array([len(data)], np.int64)
+        self.comm.broadcast(size, root=0)
+        payload = (
+            np.frombuffer(data, np.uint8).copy() if self.comm.rank == 0 else np.zeros(int(size[0]), np.uint8)
+        )
+        self.comm.broadcast(payload, root=0)
+        return payload.tobytes().decode()
+
+    def _layout(self, counts: tuple[int, ...], width: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        found = self._layouts.get((counts, width))
+        if found is None:
+            sizes = tuple(1 + count * width for count in counts)
+            displs = tuple(sum(sizes[:rank]) for rank in range(len(sizes)))
+            found = self._layouts[counts, width] = (sizes, displs)
+        return found
+
+    def _code(self) -> float:
+        if self._held is None:
+            return 0.0
+        scenario = getattr(self._held, "scenario", None)
+        return 1.0 + scenario if scenario is not None else _NO_SCENARIO + self.comm.rank
+
+    def _agree(self, codes: F64) -> BaseException:
+        """Choose one error, the same on every rank, and let its owner tell it."""
+        owner = int(np.argmin(np.where(codes > 0.0, codes, np.inf)))
+        told = self._held if owner == self.comm.rank else None
+        text = _to_json(told) if told is not None else b""
+        size = np.array([len(text)], np.int64)
+        self.comm.broadcast(size, root=owner)
+        payload = (
+            np.frombuffer(text, np.uint8).copy() if told is not None else np.zeros(int(size[0]), np.uint8)
+        )
+        self.comm.broadcast(payload, root=owner)
+        return told if told is not None else _from_json(payload.tobytes(), owner)
+
+
+def _to_json(error: BaseException) -> bytes:
+    kind = type(error)
+    document = {
+        "module": kind.__module__,
+        "name": kind.__qualname__,
+        "text": str(error),
+        "args": list(error.args),
+        "fields": {key: value for key, value in vars(error).items() if not key.startswith("__")},
+    }
+    return json.dumps(document, default=str).encode()
+
+
+def _from_json(data: bytes, rank: int) -> BaseException:
+    """Build the error again where its class is ours or Python's own, else wrap its text."""
+    document: dict[str, Any] = json.loads(data)
+    kind: Any = None
+    if document["module"] == errors.__name__:
+        kind = getattr(errors, document["name"], None)
+        if isinstance(kind, type) and issubclass(kind, CobreError):
+            error = kind.__new__(kind)
+            error.args = tuple(document["args"])
+            error.__dict__.update(document["fields"])
+            return error
+    elif document["module"] == builtins.__name__:
+        kind = getattr(builtins, document["name"], None)
+        if isinstance(kind, type) and issubclass(kind, Exception):
+            try:
+                return kind(*document["args"])
+            except TypeError:
+                pass  # a class with a signature of its own, such as UnicodeError: wrap its text
+    return WorkerError(rank, None, RuntimeError(f"{document['name']}: {document['text']}"))

@@ -1,0 +1,23 @@
+"""The numbers of a problem before training: warnings that a person should see before waiting for results."""
+
+from __future__ import annotations
+
+from pycobre.sddp.plan import Plan
+from pycobre.solver.report import numerical_report
+
+__all__ = ["numerical_warnings"]
+
+
+def numerical_warnings(plan: Plan, *, scale: bool) -> tuple[str, ...]:
+    """What the solver's numerical reports warn of, each warning once, with the first node that has it."""
+    by_model: dict[int, tuple[str, ...]] = {}
+    nodes: dict[str, list[str]] = {}
+    for node in plan.nodes:
+        if id(node.model) not in by_model:
+            by_model[id(node.model)] = numerical_report(node.model, scale=scale).warnings
+        for warning in by_model[id(node.model)]:
+            nodes.setdefault(warning, []).append(node.name)
+    return tuple(
+        f"node {names[0]!r}{f' and {len(names) - 1} more' if len(names) > 1 else ''}: {warning}."
+        for warning, names in nodes.items()
+    )

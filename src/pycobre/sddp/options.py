@@ -1,0 +1,98 @@
+"""Everything a training run can be told, checked when it is said."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+
+from pycobre.errors import OptionError
+from pycobre.problem import ROOT, Problem
+from pycobre.sddp.risk import Expectation, RiskMeasure
+from pycobre.sddp.selection import Selection
+from pycobre.sddp.stopping import IterationLimit, StoppingRule
+from pycobre.solver.api import SolverOptions
+
+__all__ = ["TrainOptions"]
+
+SAME_BITS = ("threads", "native", "bundles")
+"""Options of the solver that change no number."""
+
+
+@dataclass(frozen=True)
+class TrainOptions:
+    """How to train. Threads and ranks change no bit of the result; everything else may."""
+
+    forward_passes: int = 10  #: trajectories per iteration, M
+    stopping: StoppingRule = field(default_factory=lambda: IterationLimit(100))
+    risk: RiskMeasure | Mapping[str, RiskMeasure] = field(default_factory=Expectation)
+    """Measure of the cost-to-go of every node, or by name of the node looking ahead (else expectation)."""
+    root_risk: RiskMeasure = field(default_factory=Expectation)  #: over the outcomes of the first node
+    lazy: bool = True  #: LPs start with a few cuts and take in violated ones; False: every LP holds all cuts
+    selection: Selection | None = None  #: switches cuts off by a rule; None keeps all of them in play
+    seed: int = 42  #: of the in-sample forward paths
+    max_depth: int | None = None  #: longest in-sample path on a cyclic graph
+    persistence: float = 0.0  #: see `InSample`: above 0 explores extremes and forgoes an honest upper bound
+    threads: int = 1  #: of each rank
+    solver: SolverOptions = field(default_factory=SolverOptions)
+
+    def __post_init__(self) -> None:
+        if self.forward_passes < 1:
+            raise OptionError(f"forward_passes: expected at least 1, got {self.forward_passes}.")
+        if self.threads < 1:
+            raise OptionError(f"threads: expected at least 1, got {self.threads}.")
+        if not isinstance(self.stopping, StoppingRule):
+            raise OptionError(
+                f"stopping: expected a StoppingRule, got {type(self.stopping).__name__}. "
+                "Use IterationLimit(n), or AnyOf(rule, rule, …) for several."
+            )
+        measures = self.risk.values() if isinstance(self.risk, Mapping) else [self.risk]
+        for measure in (*measures, self.root_risk):
+            if not isinstance(measure, RiskMeasure):
+                raise OptionError(f"risk: expected a RiskMeasure, got {type(measure).__name__}.")
+
+    def measures(self, problem: Problem) -> dict[int, RiskMeasure]:
+        """The measure of every node and of the root; names that do not exist raise OptionError."""
+        names = [node.name for node in problem.nodes]
+        found: dict[int, RiskMeasure] = {ROOT: self.root_risk}
+        if not isinstance(self.risk, Mapping):
+            found.update((index, self.risk) for index in range(len(names)))
+            return found
+        found.update((index, Expectation()) for index in range(len(names)))
+        for name, measure in self.risk.items():
+            if name not in names:
+                near = difflib.get_close_matches(name, names, 1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                raise OptionError(f"risk: there is no node {name!r} in problem {problem.name!r}.{hint}")
+            found[names.index(name)] = measure
+        return found
+
+    def key(self) -> dict[str, str]:
+        """What the bits of a result depend on, by name: equal keys may continue each other's training."""
+        solver = {item.name: getattr(self.solver, item.name) for item in fields(self.solver)}
+        said = {
+            "forward_passes": self.forward_passes,
+            "risk": self.risk,
+            "root_risk": self.root_risk,
+            "lazy": self.lazy,
+            "selection": self.selection,
+            "seed": self.seed,
+            "max_depth": self.max_depth,
+            "persistence": self.persistence,
+            **{f"solver.{name}": value for name, value in solver.items() if name not in SAME_BITS},
+        }
+        return {name: _describe(value) for name, value in said.items()}
+
+
+def _describe(value: object) -> str:
+    """A text that is the same in every process: objects by class and fields, never by address."""
+    if is_dataclass(value) and not isinstance(value, type):
+        inside = ", ".join(f"{item.name}={_describe(getattr(value, item.name))}" for item in fields(value))
+        return f"{type(value).__qualname__}({inside})"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{key}: {_describe(value[key])}" for key in sorted(value)) + "}"
+    if isinstance(value, tuple | list):
+        return "[" + ", ".join(_describe(item) for item in value) + "]"
+    if value is None or isinstance(value, bool | int | float | str):
+        return repr(value)
+    return type(value).__qualname__

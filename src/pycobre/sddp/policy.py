@@ -1,0 +1,228 @@
+"""A policy: the cuts of every node, and what one can ask of them without an LP."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pycobre import container
+from pycobre.errors import PolicyError
+from pycobre.problem import Problem, Sense
+from pycobre.sddp.cuts import Cuts
+from pycobre.sddp.numbers import cut_values
+
+__all__ = ["Policy", "Value"]
+
+F64 = NDArray[np.float64]
+
+KIND, VERSION = "policy", 1
+_PARTS = ("intercept", "slope", "iteration", "trajectory", "depth", "active")
+
+
+class Value(NamedTuple):
+    """The cost-to-go at a state, a subgradient of it, and the slot of the tight cut (−1: the bound θ ≥)."""
+
+    value: float
+    subgradient: F64
+    slot: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Policy:
+    """What training leaves behind. Amounts that methods return are as the problem's author sees them.
+
+    `cuts[i]` belong to node i and bound its cost-to-go from below, as costs to be minimised:
+    θ_i(x) ≥ intercept + slope·x with x the state that node i hands on. Nodes that nothing follows have none.
+    """
+
+    problem_name: str
+    fingerprint: str  #: of the problem it was trained for
+    sense: Sense
+    state_names: tuple[str, ...]
+    node_names: tuple[str, ...]
+    theta_lower: F64  #: [nodes], −inf where nothing follows
+    cuts: tuple[Cuts, ...]  #: [nodes]
+    iterations: int
+    lower_bound: float  #: minimised
+
+    @classmethod
+    def of(cls, problem: Problem, cuts: tuple[Cuts, ...], iterations: int, lower_bound: float) -> Policy:
+        """A policy of these cuts for this problem."""
+        return cls(
+            problem_name=problem.name,
+            fingerprint=problem.fingerprint,
+            sense=problem.sense,
+            state_names=tuple(state.name for state in problem.states),
+            node_names=tuple(node.name for node in problem.nodes),
+            theta_lower=np.array(
+                [
+                    node.theta_lower
+                    if node.theta_lower is not None and len(problem.shape.successors(index)[0])
+                    else -np.inf
+                    for index, node in enumerate(problem.nodes)
+                ]
+            ),
+            cuts=cuts,
+            iterations=iterations,
+            lower_bound=lower_bound,
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<Policy of {self.problem_name!r}: {len(self.node_names)} nodes, {len(self.state_names)} states, "
+            f"{self.total_cuts} cuts after {self.iterations} iterations>"
+        )
+
+    @property
+    def total_cuts(self) -> int:
+        return sum(len(cuts) for cuts in self.cuts)
+
+    @property
+    def active_cuts(self) -> int:
+        return sum(int(np.count_nonzero(cuts.active)) for cuts in self.cuts)
+
+    def summary(self) -> str:
+        """The policy in a few lines: for which problem, how good, how many cuts where."""
+        counts = [
+            len(cuts) for cuts, floor in zip(self.cuts, self.theta_lower, strict=True) if floor > -np.inf
+        ]
+        spread = f"{min(counts)} to {max(counts)} per node" if counts else "no node looks ahead"
+        return "\n".join(
+            (
+                f"policy of {self.problem_name!r} ({self.sense.value})",
+                f"  nodes        {len(self.node_names)}",
+                f"  states       {len(self.state_names)}",
+                f"  iterations   {self.iterations}",
+                f"  bound        {self.sense.sign * self.lower_bound:.10g}",
+                f"  cuts         {self.total_cuts} ({self.active_cuts} active), {spread}",
+                f"  digest       {self.digest}",
+            )
+        )
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the policy's content: equal policies, and only they, have equal digests."""
+        digest = hashlib.sha256()
+        head = [self.fingerprint, self.sense.value, str(self.iterations), self.lower_bound.hex()]
+        for text in (*head, *self.state_names, *self.node_names):
+            digest.update(f"{len(text)}:{text};".encode())
+        for _, array in self._arrays():
+            little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+            digest.update(f"{little.dtype.str}{little.shape};".encode())
+            digest.update(little.data.cast("B") if little.size else b"")
+        return digest.hexdigest()
+
+    def index(self, node: str | int) -> int:
+        """The position of a node given by name or position."""
+        if isinstance(node, str):
+            if node not in self.node_names:
+                near = difflib.get_close_matches(node, self.node_names, 1)
+                hint = f" Did you mean {near[0]!r}?" if near else ""
+                raise PolicyError(f"the policy of {self.problem_name!r} has no node {node!r}.{hint}")
+            return self.node_names.index(node)
+        if not 0 <= node < len(self.node_names):
+            raise PolicyError(f"node: expected a position from 0 to {len(self.node_names) - 1}, got {node}.")
+        return node
+
+    def evaluate(self, node: str | int, state: ArrayLike) -> Value:
+        """The cost-to-go that `node` expects after handing on `state`, by the active cuts."""
+        index = self.index(node)
+        x = np.asarray(state, dtype=np.float64).reshape(1, -1)
+        if x.shape[1] != len(self.state_names):
+            raise PolicyError(
+                f"state: expected {len(self.state_names)} values {self.state_names}, got {x.shape[1]}."
+            )
+        cuts, floor, sign = self.cuts[index], float(self.theta_lower[index]), self.sense.sign
+        if floor == -np.inf:
+            return Value(0.0, np.zeros(x.shape[1]), -1)
+        values = np.where(cuts.active != 0, cut_values(cuts.intercept, cuts.slope, x)[0], -np.inf)
+        slot = int(np.argmax(values)) if len(values) else -1
+        if slot < 0 or values[slot] < floor:
+            return Value(sign * floor, np.zeros(x.shape[1]), -1)
+        return Value(sign * float(values[slot]), sign * cuts.slope[slot], slot)
+
+    def check(self, problem: Problem) -> None:
+        """Refuse a problem with other states or nodes than those of this policy."""
+        states = tuple(state.name for state in problem.states)
+        nodes = tuple(node.name for node in problem.nodes)
+        for what, mine, its in (("states", self.state_names, states), ("nodes", self.node_names, nodes)):
+            if mine != its:
+                missing = [name for name in mine if name not in its]
+                extra = [name for name in its if name not in mine]
+                raise PolicyError(
+                    f"policy of {self.problem_name!r} and problem {problem.name!r}: expected equal {what}, "
+                    f"got {len(mine)} and {len(its)} (only the policy: {missing[:5]}, only the problem: "
+                    f"{extra[:5]}). Train a policy for this problem."
+                )
+        if self.sense is not problem.sense:
+            raise PolicyError(
+                f"policy of {self.problem_name!r} and problem {problem.name!r}: expected the same sense, got "
+                f"{self.sense.value} and {problem.sense.value}."
+            )
+
+    def to_bytes(self) -> bytes:
+        """The policy as one file: save → load → save gives the same bytes."""
+        return container.pack(container.Container(KIND, VERSION, self._meta(), dict(self._arrays())))
+
+    @classmethod
+    def from_bytes(cls, data: bytes, *, where: str = "policy") -> Policy:
+        """Read what `to_bytes` wrote; torn, changed or foreign data raise PolicyError."""
+        return cls._of(container.unpack(data, KIND, VERSION, where=where, error=PolicyError), where)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the policy to a file, which appears whole or not at all."""
+        container.write_atomically(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Policy:
+        """Read a file that `save` wrote."""
+        return cls._of(container.read(path, KIND, VERSION, error=PolicyError), str(path))
+
+    def _meta(self) -> dict[str, Any]:
+        return {
+            "problem": self.problem_name,
+            "fingerprint": self.fingerprint,
+            "sense": self.sense.value,
+            "states": list(self.state_names),
+            "nodes": list(self.node_names),
+            "iterations": self.iterations,
+            "lower_bound": self.lower_bound,
+        }
+
+    def _arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
+        yield "theta_lower", self.theta_lower
+        for index, cuts in enumerate(self.cuts):
+            for part in _PARTS:
+                yield f"cuts/{index:06d}/{part}", getattr(cuts, part)
+
+    @classmethod
+    def _of(cls, content: container.Container, where: str) -> Policy:
+        meta, arrays = content.meta, content.arrays
+        try:
+            cuts = tuple(
+                Cuts(**{part: arrays[f"cuts/{index:06d}/{part}"] for part in _PARTS})
+                for index in range(len(meta["nodes"]))
+            )
+            return cls(
+                problem_name=meta["problem"],
+                fingerprint=meta["fingerprint"],
+                sense=Sense(meta["sense"]),
+                state_names=tuple(meta["states"]),
+                node_names=tuple(meta["nodes"]),
+                theta_lower=arrays["theta_lower"],
+                cuts=cuts,
+                iterations=int(meta["iterations"]),
+                lower_bound=float(meta["lower_bound"]),
+            )
+        except (KeyError, TypeError, ValueError) as cause:
+            raise PolicyError(
+                f"{where}: the policy lacks or misspells {cause}. Use an earlier copy."
+            ) from cause

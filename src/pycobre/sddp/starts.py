@@ -1,0 +1,69 @@
+"""Where the solves of a trajectory start: basis, binding cuts and outgoing state of its latest forward solve.
+
+They belong to (trajectory, node) and travel with the trajectory: to another rank when the split changes, and
+into checkpoints. A solve that starts here is a function of the trajectory's own past and of nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre.solver.api import BasisBlock
+
+__all__ = ["Starts"]
+
+F64 = NDArray[np.float64]
+I64 = NDArray[np.int64]
+
+
+class Starts:
+    """Starting points of `count` trajectories at every node."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._basis: dict[int, BasisBlock] = {}
+        self._seed: dict[int, F64] = {}
+
+    @property
+    def nodes(self) -> list[int]:
+        return sorted(self._basis)
+
+    def get(self, node: int, rows: I64 | None) -> tuple[BasisBlock, F64]:
+        """Starts of the trajectories at positions `rows`; None means all of them."""
+        if rows is None:
+            return self._basis[node], self._seed[node]
+        return self._basis[node].take(rows), self._seed[node][rows]
+
+    def put(self, node: int, rows: I64 | None, basis: BasisBlock, seed: F64) -> None:
+        """Remember where the forward solves of these trajectories ended."""
+        if rows is None:
+            self._basis[node], self._seed[node] = basis, seed
+            return
+        # Old ones first, new ones behind them; then everybody picks his own.
+        pick = np.arange(self._count)
+        pick[rows] = self._count + np.arange(len(rows))
+        self._basis[node] = BasisBlock.join([self._basis[node], basis]).take(pick)
+        updated = self._seed[node].copy()
+        updated[rows] = seed
+        self._seed[node] = updated
+
+    def export(self) -> Mapping[int, tuple[BasisBlock, F64]]:
+        """All starts, node by node."""
+        return {node: (self._basis[node], self._seed[node]) for node in self.nodes}
+
+    @classmethod
+    def same(cls, base: Mapping[int, tuple[BasisBlock, F64]], count: int) -> Starts:
+        """`count` trajectories that all start alike: at every node from its one basis and outgoing state."""
+        return cls.of(base, np.zeros(count, np.int64))
+
+    @classmethod
+    def of(cls, whole: Mapping[int, tuple[BasisBlock, F64]], rows: I64) -> Starts:
+        """The starts of the trajectories at positions `rows` of `whole`."""
+        starts = cls(len(rows))
+        for node, (basis, seed) in whole.items():
+            starts._basis[node] = basis.take(rows)
+            starts._seed[node] = seed[rows]
+        return starts

@@ -1,0 +1,65 @@
+"""Cut pools: growth keeps every number, views stay valid, and no more is reserved than a run can need."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pycobre.comm import LocalBackend
+from pycobre.sddp import Cuts
+from pycobre.sddp.cuts import CutPool
+from pycobre.testing import run_ranks
+
+
+def fill(comm, rounds: int) -> tuple[bytes, bytes, int]:
+    pool = CutPool(comm, 3, 2)
+    rng = np.random.default_rng(5)
+    for iteration in range(1, rounds + 1):
+        slope = rng.normal(size=(3, 3))
+        pool.append(slope[:, 0], slope, iteration, np.arange(3, dtype=np.int32), 7)
+    cuts = pool.cuts()
+    pool.close()
+    return cuts.intercept.tobytes(), cuts.slope.tobytes(), len(cuts)
+
+
+def test_growth_keeps_every_number_on_every_rank():
+    rng = np.random.default_rng(5)
+    slopes = np.concatenate([rng.normal(size=(3, 3)) for _ in range(20)])
+    expected = (slopes[:, 0].tobytes(), slopes.tobytes(), 60)
+    assert fill(LocalBackend(), 20) == expected
+    assert run_ranks("shm", 3, fill, 20) == [expected] * 3
+
+
+def test_views_outlive_growth_and_closing():
+    pool = CutPool(LocalBackend(), 1, 2)
+    one = np.ones((2, 1))
+    pool.append(one[:, 0], one, 1, np.arange(2, dtype=np.int32), 0)
+    before = pool.view()
+    pool.append(2 * one[:, 0], 2 * one, 2, np.arange(2, dtype=np.int32), 0)
+    assert before.intercept[: before.count].tolist() == [1.0, 1.0]
+    cuts = pool.cuts()
+    pool.close()
+    assert cuts.slope[:, 0].tolist() == [1.0, 1.0, 2.0, 2.0]
+    assert cuts.iteration.tolist() == [1, 1, 2, 2]
+
+
+@pytest.mark.parametrize(("expected", "capacity"), [(None, 12), (10, 10), (4, 9)])
+def test_room_doubles_up_to_what_is_expected(expected, capacity):
+    pool = CutPool(LocalBackend(), 1, 6, expected)
+    for iteration in range(3):
+        pool.append(np.zeros(3), np.zeros((3, 1)), iteration, np.zeros(3, np.int32), 0)
+    assert pool.capacity == capacity
+
+
+def test_switching_off_is_a_mask():
+    pool = CutPool(LocalBackend(), 1, 4)
+    pool.append(np.arange(4.0), np.zeros((4, 1)), 1, np.arange(4, dtype=np.int32), 0)
+    assert pool.view().active is None
+    pool.select(np.array([1, 0, 0, 1], np.uint8))
+    assert pool.active_count == 2
+    pool.append(np.zeros(1), np.zeros((1, 1)), 2, np.zeros(1, np.int32), 0)
+    assert pool.cuts().active.tolist() == [1, 0, 0, 1, 1]
+    again = CutPool(LocalBackend(), 1, 1)
+    again.restore(pool.cuts())
+    assert again.active_count == 3
+    assert len(Cuts.none(2)) == 0
