@@ -1,0 +1,1 @@
+"""Power-system equations: from a case to a multistage problem."""

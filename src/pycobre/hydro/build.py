@@ -1,0 +1,192 @@
+"""From a case to a multistage problem and everything that belongs to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre.hydro.draft import StageLp, StageModel
+from pycobre.hydro.estimation import with_estimates
+from pycobre.hydro.evaporation import linear_evaporation
+from pycobre.hydro.external import with_external_statistics
+from pycobre.hydro.index import Index
+from pycobre.hydro.inflows import inflow_model, initial_lags
+from pycobre.hydro.noise import NoiseLayout, StageNoise, stage_noise
+from pycobre.hydro.periods import PeriodStep, initial_accumulation, period_steps
+from pycobre.hydro.production import productions
+from pycobre.hydro.resolve import Resolver, StageNumbers
+from pycobre.hydro.stage_lp import build_stage_lp
+from pycobre.hydro.tree import opening_noise
+from pycobre.model.case import Case
+from pycobre.model.checks import require_sound
+from pycobre.model.horizon import Stage
+from pycobre.problem import ROOT, Arcs, Node, Noise, Problem, State
+from pycobre.stochastic.par import Par
+
+__all__ = ["Study", "build_study"]
+
+F64 = NDArray[np.float64]
+
+DAYS_PER_YEAR = 365.25
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """A case as equations: the problem, and the maps between its numbers and the case's entities."""
+
+    case: Case
+    problem: Problem
+    index: Index
+    layout: NoiseLayout
+    par: Par
+    numbers: tuple[StageNumbers, ...]  #: by stage, as everything below
+    lps: tuple[StageLp, ...]
+    noise: tuple[StageNoise, ...]
+    openings: tuple[F64, ...]  #: standardised noise [openings, dimension]
+    periods: tuple[PeriodStep, ...] | None  #: where lags belong to periods of several stages
+
+    @property
+    def seed(self) -> int:
+        """Of the opening tree and of in-sample draws."""
+        given = self.case.config.training.tree_seed
+        return 42 if given is None else given
+
+
+def build_study(case: Case) -> Study:
+    """Write every stage's LP and join them. Raises `CaseError` for a case that makes no sense."""
+    require_sound(case)
+    case = with_external_statistics(with_estimates(case))
+    index = Index(case)
+    par = inflow_model(case, index)
+    layout = NoiseLayout(case, index)
+    resolver = Resolver(case, index)
+    numbers = tuple(resolver.stage(stage) for stage in case.stages)
+    steps = period_steps(case) if par.order else ()
+    periods = None if all(step.whole for step in steps) else steps
+    lps = tuple(
+        build_stage_lp(case, index, n, _stage_model(case, par, periods, t)) for t, n in enumerate(numbers)
+    )
+    noise = tuple(stage_noise(case, index, n, layout, lps[t], par, t) for t, n in enumerate(numbers))
+    openings = opening_noise(case, index, layout, par)
+    problem = _problem(case, index, par, periods, lps, noise, openings)
+    return Study(case, problem, index, layout, par, numbers, lps, noise, openings, periods)
+
+
+def _stage_model(case: Case, par: Par, periods: tuple[PeriodStep, ...] | None, t: int) -> StageModel:
+    stage, load = case.stages[t], case.load_stats
+    means = {
+        b: m
+        for b, s, m in zip(load.bus_id.tolist(), load.stage_id.tolist(), load.mean_mw.tolist(), strict=True)
+        if s == stage.id
+    }
+    source = case.source_stats
+    ready = {
+        r: m
+        for r, s, m in zip(
+            source.ncs_id.tolist(), source.stage_id.tolist(), source.mean.tolist(), strict=True
+        )
+        if s == stage.id
+    }
+    method = case.config.modeling.inflow_non_negativity.method
+    return StageModel(
+        production=productions(case, stage),
+        evaporation=tuple(linear_evaporation(case, hydro, stage) for hydro in case.hydros),
+        psi=par.psi[t],
+        period=None if periods is None else periods[t],
+        inflow_slack=method in ("penalty", "truncation_with_penalty"),
+        mean_load=np.array([means.get(bus.id, 0.0) for bus in case.buses]),
+        mean_availability=np.array([ready.get(s.id, 1.0) for s in case.non_controllable_sources]),
+    )
+
+
+def _problem(
+    case: Case,
+    index: Index,
+    par: Par,
+    steps: tuple[PeriodStep, ...] | None,
+    lps: tuple[StageLp, ...],
+    noise: tuple[StageNoise, ...],
+    openings: tuple[F64, ...],
+) -> Problem:
+    discounts = [_discount(case, stage) for stage in case.stages]
+    least = _least_costs(lps, discounts)
+    nodes = []
+    for t, (stage, lp) in enumerate(zip(case.stages, lps, strict=True)):
+        states_in, states_out = [lp.columns["storage_in"]], [lp.columns["storage"]]
+        if par.order:
+            lag = lp.columns["lag"]
+            states_in.append(lag.reshape(-1))
+            if steps is not None:
+                states_in.append(lp.columns["accumulated_in"])
+            if steps is None or steps[t].last:
+                states_out += [lp.columns["inflow" if steps is None else "new_lag"], lag[:-1].reshape(-1)]
+            else:
+                states_out.append(lag.reshape(-1))
+            if steps is not None:
+                states_out.append(lp.columns["accumulated"])
+        count = openings[t].shape[0]
+        nodes.append(
+            Node(
+                name=f"stage {stage.id}",
+                template=lp.template,
+                state_in=np.concatenate(states_in),
+                state_out=np.concatenate(states_out),
+                noise=Noise(noise[t].plan, noise[t].values(openings[t]), np.full(count, 1.0 / count)),
+                discount=discounts[t],
+                theta_lower=least[t],
+                floors=noise[t].floors,
+                stage=t + 1,
+            )
+        )
+    arcs = [(ROOT if t == 0 else t - 1, t, 1.0) for t in range(len(nodes))]
+    return Problem(_states(case, index, par, steps is not None), tuple(nodes), Arcs.of(arcs), name=case.name)
+
+
+def _states(case: Case, index: Index, par: Par, accumulating: bool) -> tuple[State, ...]:
+    """Storage of every plant, then the lags, lag by lag, then what the period has seen so far."""
+    start = {
+        s.hydro_id: s.value_hm3
+        for s in (*case.initial_conditions.storage, *case.initial_conditions.filling_storage)
+    }
+    states = [
+        State(f"storage[{name}]", start.get(hydro.id, 0.0))
+        for name, hydro in zip(index.hydro_names, case.hydros, strict=True)
+    ]
+    for lag, values in enumerate(initial_lags(case, index, par.order), start=1):
+        states += [
+            State(f"inflow_lag[{lag},{name}]", float(value))
+            for name, value in zip(index.hydro_names, values, strict=True)
+        ]
+    if accumulating:
+        seen = initial_accumulation(case, index)
+        states += [
+            State(f"accumulated[{name}]", float(value))
+            for name, value in zip(index.hydro_names, seen, strict=True)
+        ]
+    return tuple(states)
+
+
+def _discount(case: Case, stage: Stage) -> float:
+    """(1 + r)^(−days/365.25) over the stage's calendar length; what comes after it is worth that much."""
+    rate = case.policy_graph.annual_discount_rate
+    if stage.annual_discount_rate_override is not None:
+        rate = stage.annual_discount_rate_override
+    for arc in case.policy_graph.transitions:
+        if arc.source_id == stage.id and arc.annual_discount_rate_override is not None:
+            rate = arc.annual_discount_rate_override
+    return float((1.0 + rate) ** (-stage.days / DAYS_PER_YEAR))
+
+
+def _least_costs(lps: tuple[StageLp, ...], discounts: list[float]) -> list[float | None]:
+    """A bound on what follows each stage: rewards, where there are any, at their most; 0 otherwise."""
+    below: list[float | None] = [None] * len(lps)
+    total = 0.0
+    for t in reversed(range(len(lps))):
+        below[t] = total if t + 1 < len(lps) else None
+        lp = lps[t].template
+        reward = lp.cost < 0.0
+        stage = float((lp.cost[reward] * lp.col_upper[reward]).sum()) if reward.any() else 0.0
+        total = stage + discounts[t] * total
+    return below

@@ -1,0 +1,100 @@
+"""Periods: neighbouring stages of one season and year, such as the weeks of a month.
+
+Their stages share one draw of noise. Lags are inflows of whole periods: they stay as they are until a
+period's last stage, where the period's mean inflow becomes lag 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre.hydro.index import Index
+from pycobre.model.case import Case
+from pycobre.model.horizon import Stage
+
+__all__ = ["PeriodStep", "initial_accumulation", "period_numbers", "period_steps"]
+
+F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PeriodStep:
+    """A stage's part in its period: its days of it, the days of the whole, and whether it is the last."""
+
+    days: float
+    total: float
+    last: bool
+
+    @property
+    def whole(self) -> bool:
+        """Whether the stage is all of its period."""
+        return self.last and self.days == self.total
+
+
+def period_numbers(case: Case) -> list[int]:
+    """The number of every stage's period, from 0; a stage without a season is a period of its own."""
+    known: dict[tuple[object, ...], int] = {}
+    for stage in case.stages:
+        known.setdefault(_key(stage), len(known))
+    return [known[_key(stage)] for stage in case.stages]
+
+
+def period_steps(case: Case) -> tuple[PeriodStep, ...]:
+    """Every stage's part in its period; days observed before the study count towards the first."""
+    numbers = period_numbers(case)
+    days = [_days(case, stage) for stage in case.stages]
+    steps = []
+    for t, number in enumerate(numbers):
+        mine = [i for i, other in enumerate(numbers) if other == number]
+        alone = len(mine) == 1
+        observed = 0.0 if alone or mine[0] else _observed_days(case)
+        total = sum(days[i] for i in mine) + observed
+        steps.append(PeriodStep(days[t], total, t == mine[-1]))
+    return tuple(steps)
+
+
+def initial_accumulation(case: Case, index: Index) -> F64:
+    """Inflow times days observed in the first period before the study begins, by plant."""
+    seen = np.zeros(len(case.hydros))
+    start, _ = _span(case, case.stages[0])
+    for entry in case.initial_conditions.recent_observations:
+        overlap = (min(entry.end_date, case.stages[0].start_date) - max(entry.start_date, start)).days
+        if overlap > 0:
+            seen[index.hydro[entry.hydro_id]] += overlap * entry.value_m3s
+    return seen
+
+
+def _observed_days(case: Case) -> float:
+    start, _ = _span(case, case.stages[0])
+    days: dict[int, int] = {}
+    for entry in case.initial_conditions.recent_observations:
+        overlap = (min(entry.end_date, case.stages[0].start_date) - max(entry.start_date, start)).days
+        days[entry.hydro_id] = days.get(entry.hydro_id, 0) + max(0, overlap)
+    return float(max(days.values(), default=0))
+
+
+def _key(stage: Stage) -> tuple[object, ...]:
+    if stage.season_id is None:
+        return ("stage", stage.id)
+    return (stage.season_id, stage.start_date.year)
+
+
+def _days(case: Case, stage: Stage) -> float:
+    """Days of a stage inside its season's month; all of them where seasons are not months."""
+    start, end = _span(case, stage)
+    inside = (min(stage.end_date, end) - max(stage.start_date, start)).days
+    return float(inside if inside > 0 else stage.days)
+
+
+def _span(case: Case, stage: Stage) -> tuple[date, date]:
+    seasons = case.season_definitions
+    if seasons is not None and seasons.cycle_type == "monthly":
+        for season in seasons.seasons:
+            if season.id == stage.season_id:
+                start = date(stage.start_date.year, season.month_start, 1)
+                return start, (start + timedelta(days=31)).replace(day=1)
+    return stage.start_date, stage.end_date

@@ -1,0 +1,1 @@
+"""Where future numbers come from: streams, inflow models, correlation, openings, samplers."""

@@ -1,0 +1,105 @@
+"""Random cases give the bounds that Cobre itself gives for the same files.
+
+Cobre is not installed with this package: set PYCOBRE_PEER_PYTHON to an interpreter that can import
+`cobre` (0.18), and run with `-m slow`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from random_case import FEATURES, random_case
+
+from pycobre.io import write_case
+from pycobre.model.case import Case
+from pycobre.run import train
+
+Trace = list[tuple[float, float]] | str
+"""(lower, upper) bounds by iteration, or why there are none."""
+
+PEER = os.environ.get("PYCOBRE_PEER_PYTHON")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not PEER, reason="PYCOBRE_PEER_PYTHON names no interpreter with Cobre 0.18"),
+]
+
+RUN = """
+import json, sys, tempfile, cobre.run
+traces = {}
+for path in sys.argv[1:]:
+    trace = traces[path] = []
+    note = lambda event: trace.append((event["lower_bound"], event["upper_bound"])) and None
+    with tempfile.TemporaryDirectory() as out:
+        try:
+            cobre.run.run(path, out, threads=1, config_overrides={"simulation.enabled": False}, on_iteration=note)
+        except Exception as problem:
+            traces[path] = f"{type(problem).__name__}: {problem}"
+print(json.dumps(traces))
+"""
+
+#: Seeds whose plans are unique in the first iteration: where several are optimal, solvers may differ in which.
+MIXES = {
+    100: "correlation evaporation generic sources random_load contracts pumping",
+    101: "blocks lags correlation sources random_load contracts discount cvar groups entry segments",
+    105: "blocks correlation limits diversion contracts pumping cvar",
+    110: "blocks chronological lags fpha withdrawal random_load cvar",
+    114: "fpha limits random_load contracts pumping discount overrides",
+    117: "chronological correlation fpha diversion contracts pumping discount overrides segments",
+    200: "blocks chronological evaporation",
+    302: "chronological lags fpha generic limits withdrawal contracts discount overrides segments",
+    203: "fpha groups",
+    212: "blocks chronological generic",
+    213: "blocks chronological fpha",
+    215: "blocks chronological withdrawal",
+    216: "blocks chronological lags",
+    218: "fpha overrides",
+    221: "generic limits",
+    222: "entry evaporation",
+    228: "fpha limits",
+    311: "chronological correlation evaporation fpha generic limits diversion discount cvar groups segments",
+}
+
+
+def cases() -> dict[str, Case]:
+    single = {f: random_case(10 + i, f) for i, f in enumerate(FEATURES) if f != "wild"}
+    mixed = {
+        f"mix {seed}": random_case(seed, *names.split(), openings=2 if 200 <= seed < 300 else 3)
+        for seed, names in MIXES.items()
+    }
+    methods = {
+        f"{method}{' with lags' * lags}": random_case(50, *["lags"] * lags, method=method, openings=6)
+        for method in ("none", "truncation", "truncation_with_penalty")
+        for lags in (0, 1)
+        if lags or method != "none"  # without lags some inflow is negative, and nothing helps
+    }
+    return single | mixed | methods
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Trace]:
+    """Bounds by iteration of every case, from one run of the peer."""
+    root = tmp_path_factory.mktemp("cases")
+    paths: dict[str, Path] = {}
+    for name, case in cases().items():
+        paths[name] = root / name.replace(" ", "-")
+        write_case(case, paths[name])
+    assert PEER is not None
+    command = [PEER, "-c", RUN, *map(str, paths.values())]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = json.loads(done.stdout.splitlines()[-1])
+    return {name: found[str(path)] for name, path in paths.items()}
+
+
+@pytest.mark.parametrize("name", cases())
+def test_bounds_are_the_peers(name: str, traces: dict[str, Trace]) -> None:
+    assert not isinstance(traces[name], str), traces[name]
+    history = train(cases()[name]).convergence_history
+    lower, upper = history["lower_bound"].to_pylist(), history["upper_bound"].to_pylist()
+    assert (lower[0], upper[0]) == pytest.approx(traces[name][0], rel=1e-9)
+    assert lower[-1] == pytest.approx(traces[name][-1][0], rel=1e-7)
