@@ -1,0 +1,282 @@
+"""Training and simulating from Python: one call, one process or several."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pycobre.comm import Communicator, ShmConfig, TcpConfig, create_communicator
+from pycobre.errors import InvalidBackend, OptionError
+from pycobre.events import Event, RankTiming
+from pycobre.io.schemas import CONVERGENCE, TABLES
+from pycobre.io.tables import as_arrow
+from pycobre.problem import Problem
+from pycobre.run.options import problem_options
+from pycobre.run.pipeline import execute
+from pycobre.run.report import Report
+from pycobre.run.request import CaseSource, ProblemSource, Request
+from pycobre.run.stopping import StopSwitch, catching_signals
+from pycobre.run.workers import NAMES, WorkerInfo, choose_backend, run_on_workers
+from pycobre.sddp import Policy, TrainOptions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pycobre.model import Case
+
+__all__ = [
+    "SimulationResult",
+    "TrainingResult",
+    "WorkerInfo",
+    "communicator_for",
+    "run_here",
+    "run_request",
+    "simulate",
+    "train",
+]
+
+Callback = Callable[[Event], object]
+_TABLES = {table.name: table for table in TABLES}
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingResult:
+    """A trained policy and how it came about."""
+
+    policy: Policy
+    convergence_history: pa.Table  #: one row per iteration
+    iterations: int
+    final_lower_bound: float
+    final_upper_bound: float
+    final_gap: float
+    termination_reason: str
+    total_cuts: int
+    policy_digest: str
+    workers: tuple[WorkerInfo, ...] | None  #: None for one process
+    timing: tuple[RankTiming, ...]  #: seconds per rank: solve, communicate, wait, other
+    warnings: tuple[str, ...]
+    metadata: Mapping[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class SimulationResult:
+    """Simulated scenarios as tables by name, and the cost over all of them."""
+
+    tables: Mapping[str, pa.Table]
+    scenarios: int
+    mean_cost: float
+    std_cost: float
+    half_width: float  #: of the 95 % interval of the mean
+    workers: tuple[WorkerInfo, ...] | None
+    metadata: Mapping[str, Any]
+
+
+def train(
+    case_or_problem: Case | Problem | str | os.PathLike[str],
+    config_overrides: Mapping[str, Any] | None = None,
+    progress_callback: Callback | None = None,
+    backend: str = "auto",
+    num_workers: int = 1,
+    threads: int = 1,
+    *,
+    options: TrainOptions | None = None,
+    output: str | os.PathLike[str] | None = None,
+    resume: bool = False,
+    warm_start: Policy | str | os.PathLike[str] | None = None,
+    checkpoint_iterations: int | None = None,
+    checkpoint_minutes: float | None = None,
+) -> TrainingResult:
+    """Train a policy for a case (an object or a directory) or for a problem built in Python.
+
+    `config_overrides` replaces settings by dotted path: of a case those of its configuration
+    (`{"training.selection.forward_passes": 8}`), of a problem those of `TrainOptions`
+    (`{"forward_passes": 8, "iteration_limit": 50}`). With `num_workers` above 1 that many fresh processes share
+    the work, with the same bits in the result. `progress_callback` receives every event of every worker; a true
+    return value ends the run after the iteration, its exception too, and is raised then. Ctrl-C ends the run after
+    the current iteration; a second one at once. With `output`, results and checkpoints are written there;
+    `resume` goes on from the newest checkpoint in it, bit for bit.
+    """
+    request = Request(
+        source=_source(case_or_problem, config_overrides, options),
+        simulate=False,
+        threads=threads,
+        output=None if output is None else os.fspath(output),
+        resume=resume,
+        policy=_policy_bytes(warm_start),
+        checkpoint_iterations=checkpoint_iterations,
+        checkpoint_minutes=checkpoint_minutes,
+    )
+    asking = replace(request, ask=progress_callback is not None)
+    report, workers = run_request(asking, backend, num_workers, progress_callback)
+    return _training_result(report, workers)
+
+
+def simulate(
+    case_or_problem: Case | Problem | str | os.PathLike[str],
+    policy: Policy | str | os.PathLike[str],
+    scenarios: int | None = None,
+    *,
+    config_overrides: Mapping[str, Any] | None = None,
+    progress_callback: Callback | None = None,
+    backend: str = "auto",
+    num_workers: int = 1,
+    threads: int = 1,
+    options: TrainOptions | None = None,
+    record: tuple[str, ...] = (),
+    output: str | os.PathLike[str] | None = None,
+) -> SimulationResult:
+    """Simulate a policy; `scenarios` defaults to the case's configuration.
+
+    `record` names variables of a problem whose values are kept; a case's tables are always complete.
+    """
+    source = _source(case_or_problem, config_overrides, options)
+    if scenarios is None and isinstance(source, ProblemSource):
+        raise OptionError(
+            "scenarios: expected how many to simulate, got none: a problem has no configuration."
+        )
+    request = Request(
+        source=source,
+        train=False,
+        simulate=True,
+        scenarios=scenarios,
+        threads=threads,
+        output=None if output is None else os.fspath(output),
+        policy=_policy_bytes(policy),
+        record=tuple(record),
+    )
+    asking = replace(request, ask=progress_callback is not None)
+    report, workers = run_request(asking, backend, num_workers, progress_callback)
+    found = report.metadata["simulation"]
+    return SimulationResult(
+        tables={name: as_arrow(_TABLES[name], columns) for name, columns in report.tables.items()},
+        scenarios=found["scenarios"],
+        mean_cost=found["mean"],
+        std_cost=found["std"],
+        half_width=found["half_width"],
+        workers=workers,
+        metadata=report.metadata,
+    )
+
+
+def run_request(
+    request: Request, backend: str, num_workers: int, callback: Callback | None
+) -> tuple[Report, tuple[WorkerInfo, ...] | None]:
+    """Run a request here or on workers. Everything that can be known to be wrong is raised before it starts."""
+    if num_workers < 1:
+        raise OptionError(f"num_workers: expected at least 1, got {num_workers}.")
+    if request.threads < 1:
+        raise OptionError(f"threads: expected at least 1, got {request.threads}.")
+    switch = StopSwitch()
+    if num_workers > 1:
+        chosen = choose_backend(backend, num_workers)
+        _warn_of_idle_workers(request, num_workers)
+        return run_on_workers(request, num_workers, chosen, callback, switch)
+    with communicator_for(backend) as comm:
+        return run_here(request, comm, callback, switch), None
+
+
+def run_here(request: Request, comm: Communicator, callback: Callback | None, switch: StopSwitch) -> Report:
+    """This rank's part of a run: signals and the callback ask it to stop after the iteration."""
+    raised: list[Exception] = []
+
+    def emit(event: Event) -> bool:
+        if callback is None or raised:
+            return bool(raised)
+        try:
+            return bool(callback(event))
+        except Exception as error:  # noqa: BLE001 - raised again after the iteration's checkpoint
+            raised.append(error)
+            return True
+
+    with catching_signals(switch):
+        report = execute(request, comm, emit, switch)
+    if raised:
+        raise raised[0]
+    return report
+
+
+def communicator_for(backend: str) -> Communicator:
+    """This process's communicator: what the environment announces, or one rank of the backend asked for."""
+    if backend not in NAMES:
+        raise InvalidBackend(backend, NAMES)
+    if backend == "shm" and "COBRE_SHM_NAME" not in os.environ:
+        return create_communicator(ShmConfig(f"pycobre-{os.getpid()}-{secrets.token_hex(6)}", 0, 1))
+    if backend == "tcp" and not any(name in os.environ for name in ("COBRE_TCP_RANK", "SLURM_PROCID")):
+        return create_communicator(TcpConfig(rank=0, size=1, port=0, bind_addr="127.0.0.1"))
+    return create_communicator(None if backend == "auto" else backend)
+
+
+def _source(
+    given: Case | Problem | str | os.PathLike[str],
+    overrides: Mapping[str, Any] | None,
+    options: TrainOptions | None,
+) -> CaseSource | ProblemSource:
+    if isinstance(given, Problem):
+        return ProblemSource(given, problem_options(options or TrainOptions(), overrides or {}))
+    if options is not None:
+        raise OptionError("options: expected config_overrides for a case, got TrainOptions.")
+    from pycobre.io import load_case, with_overrides
+
+    case = load_case(given) if isinstance(given, str | os.PathLike) else given
+    return CaseSource(with_overrides(case, overrides or {}))
+
+
+def _policy_bytes(policy: Policy | str | os.PathLike[str] | None) -> bytes | None:
+    if policy is None or isinstance(policy, Policy):
+        return None if policy is None else policy.to_bytes()
+    return Policy.load(Path(policy)).to_bytes()
+
+
+def _warn_of_idle_workers(request: Request, workers: int) -> None:
+    if not request.train:
+        return
+    if isinstance(request.source, ProblemSource):
+        passes = request.source.options.forward_passes
+    else:
+        passes = getattr(request.source.case.config.training.selection, "forward_passes", workers)
+    if workers > passes:
+        warnings.warn(
+            f"{workers} workers share {passes} forward passes: {workers - passes} of them will have nothing to do. "
+            "Use fewer workers or more passes.",
+            stacklevel=4,
+        )
+
+
+def _training_result(report: Report, workers: tuple[WorkerInfo, ...] | None) -> TrainingResult:
+    metadata, clocks = report.metadata, report.tables["timing"]
+    ranks = sorted(set(clocks["rank"].tolist()))
+
+    def seconds(part: str, rank: int) -> float:
+        return float(clocks[part][clocks["rank"] == rank].sum())
+
+    timing = tuple(
+        RankTiming(
+            rank=rank,
+            solve_s=seconds("solve_s", rank),
+            communicate_s=seconds("communicate_s", rank),
+            wait_s=seconds("wait_s", rank),
+            other_s=seconds("other_s", rank),
+        )
+        for rank in ranks
+    )
+    assert report.policy is not None
+    return TrainingResult(
+        policy=report.policy,
+        convergence_history=as_arrow(CONVERGENCE, report.tables["convergence"]),
+        iterations=metadata["iterations"],
+        final_lower_bound=metadata["lower_bound"],
+        final_upper_bound=metadata["upper_bound"],
+        final_gap=metadata["gap"],
+        termination_reason=metadata["termination_reason"],
+        total_cuts=metadata["total_cuts"],
+        policy_digest=metadata["policy_digest"],
+        workers=workers,
+        timing=timing,
+        warnings=tuple(metadata["warnings"]),
+        metadata=metadata,
+    )

@@ -1,0 +1,113 @@
+"""What to run, as plain data: it travels to workers once, in one piece, and holds no code."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre import container
+from pycobre.errors import OptionError
+from pycobre.problem import Problem
+from pycobre.sddp.codec import decode_options, encode_options
+from pycobre.sddp.options import TrainOptions
+
+if TYPE_CHECKING:
+    from pycobre.model import Case
+
+__all__ = ["CaseSource", "ProblemSource", "Request"]
+
+KIND, VERSION = "request", 1
+
+
+@dataclass(frozen=True)
+class CaseSource:
+    """A case, its configuration as it shall be."""
+
+    case: Case
+
+
+@dataclass(frozen=True)
+class ProblemSource:
+    """A problem built in Python, and how to train it."""
+
+    problem: Problem
+    options: TrainOptions
+
+
+@dataclass(frozen=True)
+class Request:
+    """One run: train and simulate, or one of them.
+
+    `output` is the directory of the results (None: nothing is written), `policy` the bytes of a policy to
+    simulate or to start from. Iteration limits are totals, those before a resume included.
+    """
+
+    source: CaseSource | ProblemSource
+    train: bool = True
+    simulate: bool | None = None  #: None: as the case's configuration says
+    scenarios: int | None = None  #: None: as the case's configuration says
+    threads: int = 1
+    output: str | None = None
+    resume: bool = False
+    policy: bytes | None = None
+    checkpoint_iterations: int | None = None
+    checkpoint_minutes: float | None = None
+    ask: bool = False  #: whether the end of every iteration waits for the caller's word to go on
+    record: tuple[str, ...] = ()  #: variables of a problem whose simulated values are kept
+
+    def to_bytes(self) -> bytes:
+        """The request in one piece."""
+        arrays: dict[str, NDArray[Any]] = {}
+        if isinstance(self.source, ProblemSource):
+            arrays["problem"] = _bytes(self.source.problem.to_bytes())
+            source: dict[str, Any] = {"options": encode_options(self.source.options)}
+        else:
+            from pycobre.io import case_files
+
+            files = case_files(self.source.case)
+            source = {"name": self.source.case.name, "files": sorted(files)}
+            arrays.update({f"file/{i:06d}": _bytes(files[name]) for i, name in enumerate(sorted(files))})
+        if self.policy is not None:
+            arrays["policy"] = _bytes(self.policy)
+        meta = {name: getattr(self, name) for name in _PLAIN}
+        meta.update(source=source, record=list(self.record))
+        return container.pack(container.Container(KIND, VERSION, meta, arrays))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Request:
+        """Undo `to_bytes`."""
+        found = container.unpack(data, KIND, VERSION, where="request", error=OptionError)
+        meta, arrays = found.meta, found.arrays
+        source = meta["source"]
+        made: CaseSource | ProblemSource
+        if "problem" in arrays:
+            problem = Problem.from_bytes(arrays["problem"].tobytes())
+            made = ProblemSource(problem, decode_options(source["options"]))
+        else:
+            from pycobre.io import read_case_files
+
+            files = {name: arrays[f"file/{i:06d}"].tobytes() for i, name in enumerate(source["files"])}
+            made = CaseSource(read_case_files(files, source["name"]))
+        policy = arrays["policy"].tobytes() if "policy" in arrays else None
+        plain = {name: meta[name] for name in _PLAIN}
+        return cls(source=made, policy=policy, record=tuple(meta["record"]), **plain)
+
+
+_PLAIN = (
+    "train",
+    "simulate",
+    "scenarios",
+    "threads",
+    "output",
+    "resume",
+    "checkpoint_iterations",
+    "checkpoint_minutes",
+    "ask",
+)
+
+
+def _bytes(data: bytes) -> NDArray[np.uint8]:
+    return np.frombuffer(data, np.uint8)

@@ -1,0 +1,79 @@
+"""The main program of a started rank: join, run the request, report to the launcher.
+
+Started by `pycobre.run.workers` as `python -m pycobre.run.worker`, never by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import pickle
+import signal
+import sys
+import time
+import traceback
+
+from pycobre.comm import create_communicator
+from pycobre.comm.channel import Channel, Kind
+from pycobre.comm.launch import PAYLOAD_FD_VARIABLE
+from pycobre.events import Event, IterationFinished
+from pycobre.run.pipeline import execute
+from pycobre.run.request import Request
+from pycobre.run.stopping import StopSwitch
+
+__all__ = ["main", "payload"]
+
+
+def main() -> int:
+    """Run one rank; the exit code is 0 when it finished."""
+    # The launcher decides what an interrupt means for its ranks.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    started = time.perf_counter()
+    switch = StopSwitch()
+    channel = Channel.inherited(switch.set, lambda: os._exit(1))
+    if channel is None:
+        print("pycobre starts this itself: use `pycobre run CASE --workers N`", file=sys.stderr)
+        return 2
+    try:
+        request = Request.from_bytes(payload())
+        with create_communicator() as comm:
+
+            def emit(event: Event) -> bool:
+                data = json.dumps(event.to_dict()).encode()
+                if request.ask and comm.rank == 0 and isinstance(event, IterationFinished):
+                    return channel.ask(data) == b"stop"
+                channel.send(Kind.EVENT, data)
+                return False
+
+            report = execute(request, comm, emit, switch)
+            info = {"wall_time_ms": 1e3 * (time.perf_counter() - started), "pid": os.getpid()}
+            body = report.to_bytes() if comm.rank == 0 else b""
+            channel.send(Kind.RESULT, json.dumps(info).encode() + b"\n" + body)
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the launcher must hear of it
+        error.add_note("".join(traceback.format_exception(error)))
+        channel.send(Kind.ERROR, _pickled(error))
+        channel.close()
+        return 1
+    channel.close()
+    return 0
+
+
+def payload() -> bytes:
+    """What the launcher gave to all ranks; asked for once."""
+    descriptor = int(os.environ.pop(PAYLOAD_FD_VARIABLE))
+    with mmap.mmap(descriptor, 0, prot=mmap.PROT_READ) as view:
+        data = view[:]
+    os.close(descriptor)
+    return data
+
+
+def _pickled(error: BaseException) -> bytes:
+    try:
+        return pickle.dumps(error)
+    except Exception:  # noqa: BLE001 - one that does not pickle still has a text
+        return pickle.dumps(RuntimeError(f"{type(error).__name__}: {error}"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

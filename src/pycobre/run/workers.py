@@ -1,0 +1,101 @@
+"""The parent's side of several workers: start the ranks, pass their events on, stop them, collect the report."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from pycobre.comm import available_backends
+from pycobre.comm.channel import Kind
+from pycobre.comm.launch import RankGroup
+from pycobre.errors import BackendNotAvailable, InvalidBackend, OptionError
+from pycobre.events import Event, event_from_dict
+from pycobre.run.report import Report
+from pycobre.run.request import Request
+from pycobre.run.stopping import StopSwitch, catching_signals
+
+__all__ = ["WorkerInfo", "choose_backend", "run_on_workers"]
+
+NAMES = ("auto", "mpi", "tcp", "shm", "local")
+
+
+@dataclass(frozen=True)
+class WorkerInfo:
+    """One worker of a finished run."""
+
+    rank: int
+    backend: str
+    wall_time_ms: float
+    pid: int
+
+
+def choose_backend(backend: str, workers: int, environ: Mapping[str, str] | None = None) -> str:
+    """The backend that `workers` processes of this machine talk by; raises before anything is started."""
+    environ = os.environ if environ is None else environ
+    if backend not in NAMES:
+        raise InvalidBackend(backend, NAMES)
+    if backend == "mpi":
+        raise OptionError(
+            f"num_workers: expected 1 with the mpi backend, got {workers}. "
+            f"MPI starts its own processes: `mpiexec -n {workers} pycobre run CASE`."
+        )
+    if backend == "local":
+        raise OptionError(
+            f"num_workers: expected 1 with the local backend, got {workers}. Use backend='auto' for several workers."
+        )
+    status = available_backends()
+    if backend == "auto":
+        backend = "tcp" if environ.get("COBRE_TCP_COORDINATOR") or not status["shm"] else "shm"
+    if not status[backend]:
+        usable = tuple(name for name, found in status.items() if found)
+        raise BackendNotAvailable(backend, usable, status[backend].reason)
+    return backend
+
+
+def run_on_workers(
+    request: Request,
+    workers: int,
+    backend: str,
+    on_event: Callable[[Event], object] | None,
+    switch: StopSwitch,
+) -> tuple[Report, tuple[WorkerInfo, ...]]:
+    """Run a request on `workers` fresh processes; raise `WorkerError` when one of them fails.
+
+    A true return value of `on_event`, its exception, and a first SIGINT or SIGTERM end the run after the current
+    iteration; the exception is raised when the ranks have ended. A second signal ends it at once.
+    """
+    reports: dict[int, bytes] = {}
+    infos: dict[int, WorkerInfo] = {}
+    raised: list[Exception] = []
+    wishes: list[Event] = []  # events upon which the callback asked to stop
+
+    with RankGroup("pycobre.run.worker", workers, backend, request.to_bytes()) as group:
+
+        def deliver(payload: bytes) -> None:
+            if on_event is None or raised:
+                return
+            event = event_from_dict(json.loads(payload))
+            try:
+                if on_event(event):
+                    wishes.append(event)
+            except Exception as error:  # noqa: BLE001 - raised again when the ranks have ended
+                raised.append(error)
+
+        def on_message(rank: int, kind: Kind, payload: bytes) -> None:
+            if kind is Kind.EVENT:
+                deliver(payload)
+            elif kind is Kind.QUESTION:
+                deliver(payload)
+                group.answer(rank, b"stop" if wishes or raised else b"go on")
+            elif kind is Kind.RESULT:
+                head, _, body = payload.partition(b"\n")
+                infos[rank] = WorkerInfo(rank=rank, backend=backend, **json.loads(head))
+                reports[rank] = body
+
+        with catching_signals(switch, group.request_stop):
+            group.run(on_message)
+    if raised:
+        raise raised[0]
+    return Report.from_bytes(reports[0]), tuple(infos[rank] for rank in sorted(infos))

@@ -1,0 +1,75 @@
+"""Workers from wherever Python runs: a script without a guard, `python -c`, a notebook, any start method."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+BODY = """
+import pycobre
+from pycobre.testing.problems import reservoir
+result = pycobre.train(reservoir(4), {"forward_passes": 2, "iteration_limit": 3}, num_workers=2)
+print("digest", result.policy_digest, len(result.workers))
+"""
+
+
+def digest(text: str) -> str:
+    lines = [line for line in text.splitlines() if line.startswith("digest")]
+    assert len(lines) == 1, text
+    _, value, workers = lines[0].split()
+    assert workers == "2"
+    return value
+
+
+@pytest.fixture(scope="module")
+def expected() -> str:
+    import pycobre
+    from pycobre.testing.problems import reservoir
+
+    return pycobre.train(reservoir(4), {"forward_passes": 2, "iteration_limit": 3}).policy_digest
+
+
+def run(*command: str, cwd: Path | None = None) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, cwd=cwd, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_script_without_a_main_guard(expected: str, tmp_path: Path) -> None:
+    script = tmp_path / "study.py"
+    script.write_text(BODY)
+    assert digest(run(sys.executable, str(script), cwd=tmp_path)) == expected
+
+
+def test_a_command_line_snippet(expected: str) -> None:
+    assert digest(run(sys.executable, "-c", BODY)) == expected
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_whatever_multiprocessing_is_set_to(method: str, expected: str) -> None:
+    code = f"import multiprocessing\nmultiprocessing.set_start_method({method!r})\n{BODY}"
+    assert digest(run(sys.executable, "-c", code)) == expected
+
+
+def test_a_notebook_kernel(expected: str) -> None:
+    pytest.importorskip("ipykernel", reason="ipykernel is part of the test extra")
+    driver = textwrap.dedent(
+        """
+        import sys
+        from jupyter_client.manager import start_new_kernel
+        manager, client = start_new_kernel(kernel_name="python3", startup_timeout=60)
+        shown = []
+        def output(message):
+            if message["msg_type"] == "stream":
+                shown.append(message["content"]["text"])
+            elif message["msg_type"] == "error":
+                sys.exit("\\n".join(message["content"]["traceback"]))
+        client.execute_interactive(sys.argv[1], timeout=90, output_hook=output)
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+        print("".join(shown))
+        """
+    )
+    assert digest(run(sys.executable, "-c", driver, BODY)) == expected
