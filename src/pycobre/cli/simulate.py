@@ -1,0 +1,50 @@
+"""`pycobre simulate CASE`: simulate a trained policy again, with other scenarios or settings."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from pycobre.cli.run import (
+    add_setting_arguments,
+    add_sharing_arguments,
+    check_counts,
+    prepare,
+    run_shown,
+    settings,
+)
+from pycobre.run.request import CaseSource, Request
+from pycobre.sddp import Policy
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("case", metavar="CASE", type=Path, help="case directory")
+    parser.add_argument(
+        "--policy", type=Path, metavar="FILE", help="policy file (CASE/output/policy/policy.cobre)"
+    )
+    parser.add_argument("--scenarios", type=int, metavar="S", help="scenarios, in place of the case's")
+    parser.add_argument("--output", type=Path, metavar="DIR", help="results directory (CASE/simulation)")
+    add_sharing_arguments(parser)
+    add_setting_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Simulate and write the tables."""
+    check_counts(arguments)
+    return run_shown(arguments, prepare(arguments, _request))
+
+
+def _request(arguments: argparse.Namespace) -> Request:
+    from pycobre.io import load_case, with_overrides
+
+    case = with_overrides(load_case(arguments.case), settings(arguments))
+    path = arguments.policy or arguments.case / "output" / "policy" / "policy.cobre"
+    return Request(
+        source=CaseSource(case),
+        train=False,
+        simulate=True,
+        scenarios=arguments.scenarios,
+        threads=arguments.threads,
+        output=str(arguments.output or arguments.case / "simulation"),
+        policy=Policy.load(path).to_bytes(),
+    )

@@ -1,0 +1,87 @@
+"""The first and the last lines of a run, for people."""
+
+from __future__ import annotations
+
+import shlex
+
+import numpy as np
+
+from pycobre.cli.progress import amount, duration
+from pycobre.run.report import Report
+from pycobre.run.request import CaseSource, Request
+
+__all__ = ["header", "summary"]
+
+
+def header(request: Request, ranks: int) -> str:
+    """What is about to run: case, sizes, ranks, seeds."""
+    assert isinstance(request.source, CaseSource)
+    case = request.source.case
+    training = case.config.training
+    counts = (
+        (len(case.stages), "stage", "stages"),
+        (len(case.hydros), "hydro", "hydros"),
+        (len(case.thermals), "thermal", "thermals"),
+        (len(case.buses), "bus", "buses"),
+        (len(case.lines), "line", "lines"),
+    )
+    sizes = " · ".join(f"{count} {one if count == 1 else many}" for count, one, many in counts if count)
+    passes = getattr(training.selection, "forward_passes", None)
+    shares = f"{_counted(ranks, 'rank')} × {_counted(request.threads, 'thread')}"
+    seed = 42 if training.tree_seed is None else training.tree_seed
+    return "\n".join(
+        (
+            f"pycobre · {case.name}",
+            f"  {sizes}",
+            f"  {passes or 'all'} forward passes · seed {seed} · {shares}",
+            f"  results in {request.output}",
+        )
+    )
+
+
+def summary(report: Report, request: Request) -> str:
+    """What came of it, and what to type next."""
+    found = report.metadata
+    lines = [""]
+    if "lower_bound" in found:
+        half = found["upper_bound_half_width"]
+        interval = f" ± {amount(half)} (95 %)" if half == half and half > 0 else ""
+        lines += [
+            f"  lower bound   {amount(found['lower_bound'])}",
+            f"  upper bound   {amount(found['upper_bound'])}{interval}",
+            f"  gap           {100 * found['gap']:.3f} %",
+            f"  iterations    {found['iterations']}, stopped by {found['termination_reason'].replace('_', ' ')}",
+            f"  cuts          {found['total_cuts']}",
+        ]
+    if "simulation" in found:
+        cost = found["simulation"]
+        mean = f"mean {amount(cost['mean'])} ± {amount(cost['half_width'])}"
+        lines.append(f"  simulation    {cost['scenarios']} scenarios, {mean}")
+    lines += [*_efficiency(report), f"  backend       {found['backend']}, {_counted(found['ranks'], 'rank')}"]
+    lines.append(f"  time          {duration(found['elapsed_s'])}")
+    if "policy_digest" in found:
+        lines.append(f"  policy        {found['policy_digest']}")
+    output = shlex.quote(str(request.output))
+    lines += [f"  results       {request.output}", ""]
+    if found.get("termination_reason") == "interrupted":
+        lines.append("interrupted: the same command with --resume goes on from here, bit for bit")
+    else:
+        lines.append(f"next: pycobre report {output}")
+    return "\n".join(lines)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _efficiency(report: Report) -> list[str]:
+    """The share of each rank's time that was spent in the LP solver."""
+    clocks = report.tables.get("timing")
+    if clocks is None:
+        return []
+    shares = []
+    for rank in np.unique(clocks["rank"]):
+        own = clocks["rank"] == rank
+        total = float(clocks["total_s"][own].sum())
+        shares.append(f"{100 * float(clocks['solve_s'][own].sum()) / total:.0f} %" if total > 0 else "–")
+    return [f"  solving       {' '.join(shares)} of each rank's time"]

@@ -1,0 +1,94 @@
+"use strict";
+const data = JSON.parse(document.getElementById("data").textContent);
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const palette = ["#1769aa", "#d9822b", "#2f9e63", "#a23b72", "#6b7c93", "#c0392b", "#7d5ba6", "#0f8b8d", "#b8860b"];
+const phone = window.matchMedia("(max-width: 760px)").matches;
+
+function layout(x, y, more = {}) {
+  const axis = { gridcolor: color("--line"), zerolinecolor: color("--line"), automargin: true };
+  return Object.assign({
+    margin: { l: 8, r: 12, t: 8, b: 8 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+    font: { color: color("--ink"), size: phone ? 11 : 12, family: "system-ui, sans-serif" },
+    xaxis: Object.assign({ title: { text: x } }, axis), yaxis: Object.assign({ title: { text: y } }, axis),
+    legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" }, hovermode: "x unified", hoverlabel: { namelength: -1 },
+  }, more);
+}
+
+function draw(id, traces, shape) {
+  const section = document.getElementById(id);
+  if (traces.length === 0) { section.remove(); return; }
+  Plotly.react(section.querySelector(".plot"), traces, shape, { responsive: true, displaylogo: false, displayModeBar: false });
+}
+
+function convergence() {
+  const c = data.convergence, x = c.iteration || [];
+  if (x.length === 0) { draw("convergence", []); return; }
+  const half = c.upper_bound_half_width.map((h) => h || 0);
+  const edge = (sign) => c.upper_bound.map((u, i) => u + sign * half[i]);
+  const none = { mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false, x };
+  draw("convergence", [
+    Object.assign({ y: edge(-1) }, none),
+    Object.assign({ y: edge(1), fill: "tonexty", fillcolor: "rgba(217,130,43,.18)" }, none, { showlegend: true, name: "95 % interval" }),
+    { x, y: c.upper_bound, name: "upper bound (mean of the pass)", mode: "lines", line: { color: palette[1], width: 1.2 } },
+    { x, y: c.lower_bound, name: "lower bound", mode: "lines", line: { color: color("--water"), width: 2.4 } },
+  ], layout("iteration", "cost ($)"));
+}
+
+function costs() {
+  if (data.costs.length === 0) { draw("costs", []); return; }
+  const mean = data.costs.reduce((a, b) => a + b, 0) / data.costs.length;
+  const line = { type: "line", x0: mean, x1: mean, yref: "paper", y0: 0, y1: 1, line: { color: palette[1], width: 2, dash: "dot" } };
+  const note = { x: mean, yref: "paper", y: 1, text: "mean", showarrow: false, yanchor: "bottom", font: { color: palette[1] } };
+  draw("costs", [{ x: data.costs, type: "histogram", marker: { color: color("--water"), opacity: .8 }, name: "scenarios" }],
+    layout("total discounted cost ($)", "scenarios", { shapes: [line], annotations: [note], hovermode: "closest", bargap: .03,
+      margin: { l: 8, r: 12, t: 24, b: 8 } }));
+}
+
+function parts() {
+  draw("parts", Object.keys(data.parts).map((name, i) => (
+    { x: data.stages, y: data.parts[name], type: "bar", name: name.replaceAll("_", " "), marker: { color: palette[i % palette.length] } })),
+  layout("stage", "cost ($)", { barmode: "relative" }));
+}
+
+function band(entity, unit) {
+  const [q05, q25, q50, q75, q95] = entity.q, x = data.stages;
+  const area = (low, high, alpha, name) => [
+    { x, y: low, mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false },
+    { x, y: high, mode: "lines", line: { width: 0 }, fill: "tonexty", fillcolor: `rgba(23,105,170,${alpha})`, name, hoverinfo: "skip" },
+  ];
+  return [...area(q05, q95, .16, "5–95 %"), ...area(q25, q75, .32, "25–75 %"),
+    { x, y: q50, mode: "lines+markers", name: "median", line: { color: color("--water"), width: 2.2 }, marker: { size: 5 },
+      hovertemplate: `%{y} ${unit}<extra>median</extra>` }];
+}
+
+function bands(id, entities, unit, title) {
+  if (entities.length === 0) { draw(id, []); return; }
+  const heading = document.querySelector(`#${id} h2`), head = document.createElement("div"), choice = document.createElement("select");
+  head.className = "head";
+  heading.replaceWith(head);
+  head.append(heading, choice);
+  choice.setAttribute("aria-label", heading.textContent);
+  entities.forEach((entity, i) => choice.append(new Option(entity.name, i)));
+  const show = () => draw(id, band(entities[Number(choice.value)], unit), layout("stage", title, { yaxis: {
+    title: { text: title }, rangemode: "tozero", automargin: true, gridcolor: color("--line") } }));
+  choice.addEventListener("change", show);
+  show();
+}
+
+function timing() {
+  const t = data.timing, x = (t.rank || []).map((r) => `rank ${r}`);
+  const parts = [["solve_s", "LP solver", 2], ["communicate_s", "communicate", 0], ["wait_s", "wait", 1], ["other_s", "other", 4]];
+  draw("timing", x.length === 0 ? [] : parts.map(([key, name, i]) => (
+    { y: x, x: t[key], type: "bar", orientation: "h", name, marker: { color: palette[i] } })),
+  layout("seconds", "", { barmode: "stack", hovermode: "y unified" }));
+}
+
+function all() {
+  convergence(); costs(); parts(); timing();
+}
+all();
+bands("storage", data.storage, "hm³", "storage (hm³)");
+bands("hydro", data.hydro, "MW", "generation (MW)");
+bands("thermal", data.thermal, "MW", "generation (MW)");
+bands("price", data.price, "$/MWh", "marginal cost ($/MWh)");
+document.body.dataset.drawn = document.querySelectorAll(".plot .main-svg").length > 0 ? "yes" : "no";

@@ -1,0 +1,137 @@
+"""One self-contained HTML page about a run, and the same pictures as PNG files.
+
+The page embeds its data, its style and its drawing library, so it opens anywhere without a network.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre.container import write_atomically
+from pycobre.errors import OutputError
+from pycobre.plot.summary import QUANTILES, Band, Summary, summarise
+from pycobre.results import open_results
+
+__all__ = ["page", "write_report"]
+
+
+def write_report(
+    directory: str | os.PathLike[str], output: str | os.PathLike[str] | None = None, *, png: bool = True
+) -> Path:
+    """Write `report.html` (and PNG pictures under `plots/`) for a result directory; return the page."""
+    summary = summarise(open_results(directory))
+    target = Path(output) if output is not None else Path(directory) / "report.html"
+    write_atomically(target, page(summary).encode())
+    if png:
+        from pycobre.plot.figures import write_figures
+
+        write_figures(summary, target.parent / "plots")
+    return target
+
+
+def page(summary: Summary) -> str:
+    """The page's HTML."""
+    title = str(summary.metadata.get("case", "run"))
+    parts = {
+        "title": html.escape(title),
+        "facts": _facts(summary.metadata),
+        "metadata": _metadata_rows(summary.metadata),
+        "style": _asset("style.css"),
+        "script": _asset("draw.js"),
+        "library": _library(),
+        # `<` would let text in the data close the script element.
+        "data": json.dumps(_data(summary), separators=(",", ":")).replace("<", "\\u003c"),
+    }
+    text = _asset("page.html")
+    for name, value in parts.items():
+        text = text.replace(f"<!--{name}-->", value)
+    return text
+
+
+def _asset(name: str) -> str:
+    return resources.files("pycobre.plot").joinpath("page", name).read_text("utf-8")
+
+
+def _library() -> str:
+    try:
+        from plotly.offline import get_plotlyjs
+    except ImportError as cause:
+        raise OutputError(
+            'the report needs plotly and matplotlib: install them with pip install "pycobre[plot]"'
+        ) from cause
+    return str(get_plotlyjs())
+
+
+def _rounded(values: NDArray[np.float64]) -> list[float | None]:
+    """Six significant digits: more than a picture shows, a third of the bytes."""
+    return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values.tolist()]
+
+
+def _bands(bands: list[Band]) -> list[dict[str, Any]]:
+    return [{"name": band.name, "q": [_rounded(row) for row in band.values]} for band in bands]
+
+
+def _data(summary: Summary) -> dict[str, Any]:
+    convergence = summary.convergence
+    return {
+        "quantiles": list(QUANTILES),
+        "stages": summary.stages,
+        "convergence": {name: _rounded(values) for name, values in convergence.items()},
+        "costs": _rounded(summary.scenario_costs),
+        "parts": {name: _rounded(values) for name, values in summary.cost_parts.items()},
+        "storage": _bands(summary.storage),
+        "hydro": _bands(summary.hydro_generation),
+        "thermal": _bands(summary.thermal_generation),
+        "price": _bands(summary.marginal_cost),
+        "timing": {name: _rounded(values) for name, values in summary.timing.items()},
+    }
+
+
+def _facts(metadata: dict[str, Any]) -> str:
+    """The run in a row of figures."""
+    shown = (
+        ("Lower bound", _money(metadata.get("lower_bound"))),
+        ("Upper bound (95 %)", _interval(metadata)),
+        ("Gap", _percent(metadata.get("gap"))),
+        ("Iterations", str(metadata.get("iterations", "–"))),
+        ("Stopped by", str(metadata.get("termination_reason", "–")).replace("_", " ")),
+        ("Run on", f"{metadata.get('backend', '–')} × {metadata.get('ranks', '–')}"),
+    )
+    cells = (f"<div><dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd></div>" for k, v in shown)
+    return "".join(cells)
+
+
+def _money(value: float | None) -> str:
+    return "–" if value is None else f"{value:,.6g}" if abs(value) < 1e6 else f"{value:.6e}"
+
+
+def _interval(metadata: dict[str, Any]) -> str:
+    half = metadata.get("upper_bound_half_width")
+    mean = _money(metadata.get("upper_bound"))
+    return mean if not half else f"{mean} ± {half:.2g}"
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.3g} %"
+
+
+def _metadata_rows(metadata: dict[str, Any], prefix: str = "") -> str:
+    rows = []
+    for key in sorted(metadata):
+        value = metadata[key]
+        if key in ("entities", "stages"):
+            continue
+        if isinstance(value, dict):
+            rows.append(_metadata_rows(value, f"{prefix}{key}."))
+        else:
+            name = html.escape(prefix + key)
+            rows.append(f"<tr><th>{name}</th><td>{html.escape(str(value))}</td></tr>")
+    return "".join(rows)

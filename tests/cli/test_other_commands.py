@@ -1,0 +1,96 @@
+"""validate, simulate, compare, report and verify, as users type them."""
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_helpers import pycobre
+
+SHORT = ("--iterations", "3", "--scenarios", "4", "--quiet")
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("cases") / "lake"
+    assert pycobre("init", "one-reservoir", directory).returncode == 0
+    assert pycobre("run", directory, *SHORT).returncode == 0
+    return directory
+
+
+def test_validate_says_valid_or_everything_that_is_wrong(case: Path, tmp_path: Path) -> None:
+    good = pycobre("validate", case)
+    assert (good.returncode, good.stdout.splitlines()[0]) == (0, f"{case}: valid")
+    broken = tmp_path / "broken"
+    assert pycobre("init", "one-reservoir", broken).returncode == 0
+    buses = broken / "system" / "buses.json"
+    buses.write_text(buses.read_text().replace('"name"', '"nmae"'))
+    (broken / "penalties.json").unlink()
+    bad = pycobre("validate", broken)
+    assert bad.returncode == 1
+    assert "penalties.json" in bad.stdout
+    assert "Did you mean 'name'" in bad.stdout
+    document = json.loads(pycobre("validate", broken, "--format", "json").stdout)
+    assert document["valid"] is False
+    assert {finding["file"] for finding in document["findings"]} >= {"penalties.json", "system/buses.json"}
+    assert set(document["findings"][0]) >= {"kind", "file", "where", "entity", "value", "rule", "suggestion"}
+
+
+def test_compare_tells_equal_runs_from_different_ones(case: Path, tmp_path: Path) -> None:
+    assert pycobre("run", case, *SHORT, "--output", tmp_path / "same", "--workers", 2).returncode == 0
+    assert pycobre("run", case, *SHORT, "--output", tmp_path / "other", "--seed", 7).returncode == 0
+    same = pycobre("compare", case / "output", tmp_path / "same")
+    assert (same.returncode, same.stdout.splitlines()[-1]) == (0, "the two runs are the same, bit for bit")
+    other = pycobre("compare", case / "output", tmp_path / "other")
+    assert other.returncode == 1
+    assert "convergence" in other.stdout
+    assert "differs by up to" in other.stdout
+
+
+def test_simulate_uses_the_trained_policy(case: Path, tmp_path: Path) -> None:
+    done = pycobre("simulate", case, "--scenarios", 5, "--output", tmp_path, "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["simulation"]["scenarios"] == 5
+    assert (tmp_path / "simulation" / "hydros.parquet").is_file()
+
+
+def test_report_says_where_it_is(case: Path) -> None:
+    done = pycobre("report", case / "output", "--no-png")
+    assert done.returncode == 0, done.stderr
+    assert str(case / "output" / "report.html") in done.stdout
+    assert (case / "output" / "report.html").stat().st_size > 1_000_000
+
+
+def test_verify_prints_a_table_and_a_verdict(case: Path) -> None:
+    words = (
+        "--ranks",
+        "1,2",
+        "--backends",
+        "local,shm",
+        "--threads",
+        "1",
+        "--iterations",
+        2,
+        "--scenarios",
+        3,
+    )
+    done = pycobre("verify", case, *words)
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()[1:4]]
+    assert [row[:3] for row in rows] == [["local", "1", "1"], ["shm", "1", "1"], ["shm", "2", "1"]]
+    assert len({tuple(row[3:9]) for row in rows}) == 1
+    assert done.stdout.rstrip().endswith("all 3 runs are the same, bit for bit")
+    wrong = pycobre("verify", case, "--backends", "smh")
+    assert (wrong.returncode, "expected some of local, shm, tcp, mpi" in wrong.stderr) == (1, True)
+
+
+def test_verify_tells_runs_that_fail(case: Path) -> None:
+    done = pycobre(
+        "verify", case, "--ranks", "2", "--backends", "local,shm,mpi", "--threads", "1", "--iterations", 0
+    )
+    assert done.returncode == 1
+    local, shm, mpi = done.stdout.splitlines()[1:4]
+    for row in (local, shm):
+        assert "failed: exit code 1: --iterations: expected at least 1, got 0" in row
+    assert "skipped: " in mpi or "failed: " in mpi
+    assert " runs failed: docs/guides/why-did-my-run-stop.md" in done.stdout
+    assert "the same" not in done.stdout

@@ -1,0 +1,118 @@
+"""The report: right numbers, one file, drawn by a real browser without an error."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fake_run import HOURS, write_run
+
+from pycobre.errors import OutputError
+from pycobre.plot.report import page, write_report
+from pycobre.plot.summary import QUANTILES, summarise
+from pycobre.results import open_results
+
+
+def test_bands_are_the_quantiles_of_hour_weighted_means(tmp_path: Path) -> None:
+    results = open_results(write_run(tmp_path))
+    summary = summarise(results)
+    rows = results.simulation("hydros").to_pylist()
+    for hydro, stage in ((0, 0), (2, 11)):
+        per_scenario = [
+            sum(r["generation_mw"] * r["hours"] for r in rows if _at(r, s, stage, hydro)) / sum(HOURS)
+            for s in range(40)
+        ]
+        expected = np.quantile(per_scenario, QUANTILES)
+        assert summary.hydro_generation[hydro].values[:, stage] == pytest.approx(expected, rel=1e-12)
+    assert summary.storage[0].name == "PLANT </script> 0"
+
+
+def _at(row: dict[str, float], scenario: int, stage: int, hydro: int) -> bool:
+    return (row["scenario_id"], row["stage_id"], row["hydro_id"]) == (scenario, stage, hydro)
+
+
+def test_scenario_costs_are_discounted_totals(tmp_path: Path) -> None:
+    results = open_results(write_run(tmp_path))
+    rows = results.simulation("costs").to_pylist()
+    expected = np.zeros(40)
+    for row in rows:
+        expected[row["scenario_id"]] += row["discount_factor"] * row["stage_cost"]
+    assert summarise(results).scenario_costs == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_page_is_self_contained_and_its_data_is_quoted(tmp_path: Path) -> None:
+    text = page(summarise(open_results(write_run(tmp_path))))
+    assert not re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=\"?https?:", text)
+    data = re.search(r'<script id="data" type="application/json">(.*?)</script>', text, re.S)
+    assert data is not None
+    assert json.loads(data[1])["storage"][0]["name"] == "PLANT </script> 0"
+    assert "four regions &amp; &lt;friends&gt;" in text
+    assert "<!--" not in text.split("<script>")[0]
+
+
+def test_png_pictures_are_written(tmp_path: Path) -> None:
+    write_report(write_run(tmp_path, hydros=21))
+    names = {path.name for path in (tmp_path / "plots").iterdir()}
+    assert {"convergence.png", "costs.png", "storage_1.png", "storage_2.png", "marginal_cost_1.png"} <= names
+    assert all(path.read_bytes()[:4] == b"\x89PNG" for path in (tmp_path / "plots").iterdir())
+
+
+def test_a_directory_without_results_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="there is no such result directory"):
+        write_report(tmp_path / "nothing")
+    with pytest.raises(OutputError, match="Is this a result directory"):
+        write_report(tmp_path)
+
+
+def dumped(report: Path, width: int, profile: Path) -> tuple[str, str]:
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip(
+            "no Chromium on this machine: install Debian's `chromium` to test the report in a browser"
+        )
+    done = subprocess.run(
+        [
+            browser,
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--disable-quic",
+            "--no-first-run",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--enable-logging=stderr",
+            f"--user-data-dir={profile}",
+            f"--window-size={width},900",
+            "--virtual-time-budget=10000",
+            "--dump-dom",
+            report.as_uri(),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=True,
+    )
+    return done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("width", [1280, 500])
+def test_a_browser_draws_every_plot_without_an_error(width: int, tmp_path: Path) -> None:
+    report = write_report(write_run(tmp_path / "run"), png=False)
+    dom, log = dumped(report, width, tmp_path / "profile")
+    assert 'data-drawn="yes"' in dom
+    assert dom.count("main-svg") >= 8
+    assert "CONSOLE" not in log, log
+    for section in ("convergence", "costs", "parts", "storage", "hydro", "thermal", "price", "timing"):
+        assert f'<section id="{section}">' in dom
+
+
+def test_a_run_without_simulation_shows_what_it_has(tmp_path: Path) -> None:
+    report = write_report(write_run(tmp_path / "run", simulated=False), png=False)
+    dom, log = dumped(report, 1280, tmp_path / "profile")
+    assert "CONSOLE" not in log, log
+    assert '<section id="convergence">' in dom
+    assert '<section id="storage">' not in dom
