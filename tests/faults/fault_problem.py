@@ -1,0 +1,24 @@
+"""What every trial trains: small enough that starting its processes is most of the work."""
+
+from __future__ import annotations
+
+from pycobre.problem import Problem
+from pycobre.run.request import ProblemSource, Request
+from pycobre.sddp import IterationLimit, TrainOptions
+from pycobre.testing.problems import reservoir
+
+ITERATIONS = 8
+
+
+def problem() -> Problem:
+    return reservoir(6)
+
+
+def options() -> TrainOptions:
+    return TrainOptions(forward_passes=4, stopping=IterationLimit(ITERATIONS))
+
+
+def request(output: str) -> Request:
+    """A fresh run with a checkpoint after every iteration."""
+    source = ProblemSource(problem(), options())
+    return Request(source, simulate=False, output=output, checkpoint_iterations=1)

@@ -1,0 +1,35 @@
+"""One rank of a trial as a program: `python fault_rank.py BACKEND OUTPUT`, started by a launcher or by hand."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+from fault_problem import request
+
+from pycobre.cli.exits import exit_code
+from pycobre.errors import CobreError
+from pycobre.run.api import communicator_for, run_here
+from pycobre.run.stopping import StopSwitch
+
+
+def main(backend: str, output: str) -> int:
+    try:
+        with communicator_for(backend) as comm:
+            report = run_here(request(output), comm, None, StopSwitch())
+            if comm.rank == 0:
+                directory = json.loads(os.environ["PYCOBRE_FAULT"])["directory"]
+                Path(directory, "digest").write_text(report.metadata["policy_digest"])
+    except CobreError as error:
+        import saboteur
+
+        saboteur.account(error)
+        print(f"{type(error).__name__}: {error}", file=sys.stderr, flush=True)
+        return exit_code(error)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
