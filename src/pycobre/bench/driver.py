@@ -1,0 +1,132 @@
+"""Runs benchmarks one after the other, each in a process of its own, and keeps what they say.
+
+A directory collects the findings: `NAME.txt` as printed, `NAME.json` as data, `NAME-….png`, and one `report.md`
+over everything in it, so that a long selection can be measured piece by piece.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pycobre.bench.catalogue import Benchmark
+from pycobre.bench.document import Document
+from pycobre.bench.machine import look
+from pycobre.bench.plots import draw
+
+__all__ = ["RECORD", "Outcome", "read_document", "run_all"]
+
+TIMEOUT_S = 3600.0
+RECORD = "record.json"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one benchmark ended."""
+
+    name: str
+    command: str
+    seconds: float
+    code: int
+    text: str
+    skipped: str = ""
+
+    @property
+    def failed(self) -> bool:
+        return self.code != 0
+
+
+def run_all(
+    chosen: Sequence[Benchmark],
+    directory: Path,
+    scripts: Path | None,
+    *,
+    quick: bool,
+    rounds: int,
+    say: Callable[[str], None],
+) -> list[Outcome]:
+    """Run the chosen benchmarks; what fails or is skipped says why and does not keep the others from running."""
+    directory.mkdir(parents=True, exist_ok=True)
+    outcomes = []
+    for number, benchmark in enumerate(chosen, 1):
+        say(f"[{number}/{len(chosen)}] {benchmark.name}: {benchmark.purpose}")
+        outcome = _run(benchmark, directory, scripts, quick=quick, rounds=rounds)
+        outcomes.append(outcome)
+        say(f"skipped: {outcome.skipped}" if outcome.skipped else outcome.text)
+        say(f"({outcome.seconds:.0f} s)\n")
+        _remember(directory, outcome)
+    return outcomes
+
+
+def _run(benchmark: Benchmark, directory: Path, scripts: Path | None, *, quick: bool, rounds: int) -> Outcome:
+    if benchmark.script and (scripts is None or not (scripts / benchmark.script).is_file()):
+        reason = f"benchmarks/{benchmark.script} is not here: run it from a checkout of the sources"
+        return Outcome(benchmark.name, "", 0.0, 0, "", reason)
+    result = directory / f"{benchmark.name}.json"
+    result.unlink(missing_ok=True)
+    command = benchmark.command(scripts)
+    understood = _options(command)
+    if quick and "--quick" not in understood:
+        return Outcome(benchmark.name, "", 0.0, 0, "", "it has no quick form")
+    command += ["--quick"] if quick else []
+    command += ["--json", str(result)] if "--json" in understood else []
+    command += ["--rounds", str(rounds)] if benchmark.module else []
+    begin = time.monotonic()
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+        code, text, errors = done.returncode, done.stdout.strip(), done.stderr
+    except subprocess.TimeoutExpired:
+        code, text, errors = 1, "", f"not finished after {TIMEOUT_S:.0f} s"
+    if code:
+        text = f"{text}\nfailed with exit code {code}:\n{errors[-1500:]}".strip()
+    spent = time.monotonic() - begin
+    shown = shlex.join(["python", *(word for word in _plain(command[1:], scripts))])
+    document = read_document(result)
+    skipped = document.skipped if document else ""
+    if document:
+        _draw(document, directory)
+    (directory / f"{benchmark.name}.txt").write_text(text + "\n", encoding="utf-8")
+    return Outcome(benchmark.name, shown, spent, code, text, skipped)
+
+
+def _options(command: Sequence[str]) -> str:
+    """What a benchmark says about its options."""
+    asked = subprocess.run([*command, "--help"], capture_output=True, text=True, timeout=60, check=False)
+    return asked.stdout
+
+
+def _plain(words: Sequence[str], scripts: Path | None) -> list[str]:
+    """The command as somebody else would type it: without the paths of this machine and the file of results."""
+    words = [
+        word for before, word in zip(["", *words], words, strict=False) if "--json" not in (before, word)
+    ]
+    return [
+        f"benchmarks/{Path(word).name}" if scripts and word.startswith(str(scripts)) else word
+        for word in words
+    ]
+
+
+def read_document(path: Path) -> Document | None:
+    """The findings of a module of this room; scripts write data of their own shapes."""
+    try:
+        return Document.read(path)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _draw(document: Document, directory: Path) -> None:
+    for number, picture in enumerate(document.pictures, 1):
+        draw(picture, directory / f"{document.name}-{number}.png")
+
+
+def _remember(directory: Path, outcome: Outcome) -> None:
+    """Add an outcome, and the machine it was measured on, to the directory's record."""
+    path = directory / RECORD
+    record = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    record[outcome.name] = {**asdict(outcome), "machine": look().to_dict()}
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,95 @@
+"""Trainings of both programs in processes of their own, and what they are compared by."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+__all__ = ["Run", "run_own", "run_peer"]
+
+TIMEOUT_S = 1800.0
+_SAME = 1e-9  # bounds closer than this, relatively, are equal
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training; lists are by iteration, `at_s` counts from the call."""
+
+    wall_s: float
+    cpu_s: float
+    peak_mb: float
+    lower_bound: tuple[float, ...]
+    at_s: tuple[float, ...]
+    iteration_s: tuple[float, ...]
+    lp_solves: tuple[int, ...]
+
+    def seconds_to(self, bound: float) -> float:
+        """Seconds from the call to the first iteration with this bound; infinite if it is never reached."""
+        enough = bound - _SAME * abs(bound)
+        reached = (at for found, at in zip(self.lower_bound, self.at_s, strict=True) if found >= enough)
+        return next(reached, float("inf"))
+
+    def rate(self, iterations: int) -> float:
+        """LPs per second of training over the first iterations."""
+        return sum(self.lp_solves[:iterations]) / sum(self.iteration_s[:iterations])
+
+    def last_iterations_s(self, iterations: int) -> float:
+        """Seconds of a late iteration: the mean of the last eighth."""
+        late = self.iteration_s[iterations - max(1, iterations // 8) : iterations]
+        return sum(late) / len(late)
+
+
+def run_peer(python: Path, case: Path, output: Path, threads: int) -> Run:
+    """One training by the peer; it counts its LPs in the files it writes."""
+    child = Path(__file__).with_name("peer_child.py")
+    found = _json([str(python), str(child), str(case), str(output), str(threads)])
+    import pyarrow.parquet as parquet
+
+    written = parquet.read_table(output / "training" / "convergence.parquet")
+    return Run(
+        found["wall_s"],
+        found["cpu_s"],
+        found["peak_mb"],
+        tuple(found["lower_bound"]),
+        tuple(found["at_s"]),
+        tuple(milliseconds / 1e3 for milliseconds in written["time_total_ms"].to_pylist()),
+        tuple(written["lp_solves"].to_pylist()),
+    )
+
+
+def run_own(
+    case: Path,
+    output: Path,
+    *,
+    threads: int = 1,
+    workers: int = 1,
+    all_cuts: bool = False,
+    target: float = float("inf"),
+    at_least: int = 0,
+) -> Run:
+    """One training by pycobre, until the bound is reached and so many iterations are done."""
+    words = [sys.executable, "-m", "pycobre.bench.own_child", str(case), str(output)]
+    words += ["--threads", str(threads), "--workers", str(workers)]
+    words += ["--target", repr(target), "--at-least", str(at_least)]
+    found = _json([*words, "--all-cuts"] if all_cuts else words)
+    return Run(
+        found["wall_s"],
+        found["cpu_s"],
+        found["peak_mb"],
+        tuple(found["lower_bound"]),
+        tuple(found["at_s"]),
+        tuple(found["iteration_s"]),
+        tuple(found["lp_solves"]),
+    )
+
+
+def _json(command: list[str]) -> dict[str, Any]:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-2000:]}")
+    found: dict[str, Any] = json.loads(done.stdout.strip().splitlines()[-1])
+    return found

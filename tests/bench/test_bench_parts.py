@@ -1,0 +1,147 @@
+"""What benchmarks are made of: documents, rounds, cases, the peer's environment, the catalogue."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from pycobre.bench import peer_environment
+from pycobre.bench.catalogue import CATALOGUE, find_scripts, select
+from pycobre.bench.document import Curve, Document, Figure, Picture, Table, show
+from pycobre.bench.machine import look
+from pycobre.bench.peer_cases import longer, trials, with_openings
+from pycobre.bench.peer_environment import Missing, peer_python
+from pycobre.bench.peer_runs import Run
+from pycobre.bench.plots import draw
+from pycobre.bench.timing import Spread, interleaved
+from pycobre.cases import example
+from pycobre.errors import OptionError
+from pycobre.io import load_case, validate
+from pycobre.run import train
+
+DOCUMENT = Document(
+    "one",
+    (Table("a table", ("", "seconds"), (("first", 0.5), ("second", None), ("third", 12345.6))),),
+    (Figure("ratio", 0.3, "", at_most=1 / 3), Figure("rate", 0.9, "LP/s", at_least=1.0), Figure("MB", 3.0)),
+    (Picture("p", "x", "y", (Curve("c", (1.0, 2.0), (3.0, 4.0)),), log_x=True),),
+    ("a note",),
+    data={"raw": [1, 2]},
+)
+
+
+def test_a_document_survives_its_file(tmp_path):
+    DOCUMENT.write(tmp_path / "one.json")
+    assert Document.read(tmp_path / "one.json") == DOCUMENT
+
+
+def test_a_document_says_which_aims_are_missed():
+    shown = show(DOCUMENT)
+    assert "| third | 12,346 |" in shown
+    assert "| second | – |" in shown
+    assert "ratio: 0.3 (aim ≤ 0.333: met)" in shown
+    assert "rate: 0.9 LP/s (aim ≥ 1: MISSED)" in shown
+    assert show(Document("two", skipped="no peer")) == "skipped: no peer"
+
+
+def test_rounds_go_forwards_and_backwards():
+    order = []
+    found = interleaved({name: (lambda n=name: order.append(n) or len(order)) for name in "abc"}, 2)
+    assert "".join(order) == "abccba"
+    assert found == {"a": [1, 6], "b": [2, 5], "c": [3, 4]}
+    assert (Spread((3.0, 1.0, 2.0)).median, str(Spread((1.0, 2.0, 3.0)))) == (2.0, "2 (1–3)")
+
+
+def test_the_machine_is_described():
+    found = look()
+    assert found.processor
+    assert found.usable_cores >= 1
+    assert json.loads(json.dumps(found.to_dict()))["packages"]["numpy"]
+    assert len(found.lines()) == 4
+
+
+def test_a_run_reaches_a_bound_when_it_does():
+    run = Run(9.0, 9.0, 1.0, (10.0, 20.0, 30.0), (1.0, 2.0, 3.0), (1.0, 1.0, 0.5), (100, 100, 50))
+    assert [run.seconds_to(bound) for bound in (5.0, 20.0, 30.0 * (1 + 1e-12), 31.0)] == [
+        1.0,
+        2.0,
+        3.0,
+        float("inf"),
+    ]
+    assert run.rate(2) == 100.0
+    assert run.last_iterations_s(3) == 0.5
+
+
+def test_scaled_cases_are_valid_and_as_large_as_they_say(tmp_path):
+    base = example("four-regions").build()
+    many, long = with_openings(base, 5), longer(base, 2)
+    assert {stage.num_openings for stage in many.stages} == {50}
+    assert [stage.id for stage in long.stages] == list(range(24))
+    assert long.stages[12].start_date == long.stages[11].end_date
+    for name, trial in trials(None, quick=True).items():
+        if name in ("passes", "stages"):
+            trial.write(tmp_path / name, 1)
+            assert not [f for f in validate(tmp_path / name) if f.severity.name == "ERROR"], name
+    case = load_case(tmp_path / "stages")
+    assert case.num_stages == 60
+    assert case.config.training.stopping_rules[0].limit == 1
+
+
+def test_a_repeated_year_is_a_year_again(tmp_path):
+    """Two years of a system cost more than one of them, and less than twice: water is carried over."""
+    base = example("one-reservoir").build()
+    few = {"training.stopping_rules": [{"type": "iteration_limit", "limit": 10}]}
+    one, two = (train(case, few).final_lower_bound for case in (base, longer(base, 2)))
+    assert one < two
+
+
+def test_scaled_trials_cover_what_is_compared():
+    assert set(trials(None, quick=False)) == {"base", "openings", "passes", "stages", "production"}
+    assert trials(Path("x/4ree"), quick=False)["base"].name == "4ree"
+
+
+def test_names_and_prefixes_choose_benchmarks():
+    assert [each.name for each in select([])] == list(CATALOGUE)
+    assert [each.name for each in select(["cli_start"])] == ["cli_start"]
+    assert {each.name for each in select(["peer"])} == {name for name in CATALOGUE if name.startswith("peer")}
+    with pytest.raises(OptionError, match=r"there is no benchmark 'cli_stat'\. Did you mean 'cli_start'\?"):
+        select(["cli_stat"])
+
+
+def test_every_benchmark_has_its_module_or_its_script():
+    scripts = find_scripts()
+    for each in CATALOGUE.values():
+        command = each.command(scripts or Path("benchmarks"))
+        assert command[0] == sys.executable
+        assert bool(each.module) != bool(each.script)
+        if each.module:
+            assert (Path(peer_environment.__file__).parent / f"{each.module}.py").is_file()
+
+
+def test_a_named_python_without_the_peer_is_said(monkeypatch, tmp_path):
+    monkeypatch.setenv("PYCOBRE_PEER_PYTHON", str(tmp_path / "python"))
+    with pytest.raises(Missing, match="cannot import cobre"):
+        peer_python()
+
+
+def test_no_python_that_is_new_enough_is_said(monkeypatch, tmp_path):
+    monkeypatch.delenv("PYCOBRE_PEER_PYTHON", raising=False)
+    monkeypatch.setenv("PYCOBRE_BENCH_CACHE", str(tmp_path))
+    monkeypatch.setattr(peer_environment, "_new_enough", lambda: None)
+    with pytest.raises(Missing, match=r"needs Python 3\.12 or newer"):
+        peer_python()
+
+
+def test_an_environment_that_cannot_be_made_is_said_and_not_used_later(monkeypatch, tmp_path):
+    monkeypatch.delenv("PYCOBRE_PEER_PYTHON", raising=False)
+    monkeypatch.setenv("PYCOBRE_BENCH_CACHE", str(tmp_path))
+    monkeypatch.setattr(peer_environment, "_new_enough", lambda: "/bin/false")
+    for _ in range(2):
+        with pytest.raises(Missing, match="failed"):
+            peer_python()
+
+
+def test_a_picture_is_drawn(tmp_path):
+    pytest.importorskip("matplotlib")
+    assert draw(DOCUMENT.pictures[0], tmp_path / "p.png")
+    assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
