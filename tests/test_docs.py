@@ -1,0 +1,94 @@
+"""Every `python` and `sh` block of the documentation runs; so does the README's example.
+
+Blocks of one page share a namespace and run in order, in an empty directory. What only illustrates is `text`.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+FENCE = re.compile(r"^```(?P<language>[^\n`]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+#: The commands of these are run by `.ci/run`: they install the package, and run this very suite.
+SHELL_ELSEWHERE = {"README.md", "CONTRIBUTING.md"}
+EXECUTED = {"python", "sh"}
+ILLUSTRATION = {"text", "json", "toml", "yaml", "c"}
+
+
+def blocks(page: Path) -> list[tuple[str, str, int]]:
+    """Language, code and line of every fenced block; Sphinx's directives are no code."""
+    text = page.read_text()
+    found = [
+        (match["language"].strip(), match["code"], text.count("\n", 0, match.start()) + 2)
+        for match in FENCE.finditer(text)
+    ]
+    return [block for block in found if not block[0].startswith("{")]
+
+
+def identify(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(b[0] == "python" for b in blocks(page))], ids=identify
+)
+def test_python_blocks_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, object] = {"__name__": "docs_page"}
+    for language, code, line in blocks(page):
+        if language == "python":
+            # Empty lines in front, so that a traceback shows the line of the page.
+            exec(compile("\n" * (line - 1) + code, str(page), "exec"), namespace)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(b[0] == "sh" for b in blocks(page))], ids=identify
+)
+def test_shell_blocks_run(page, tmp_path):
+    if page.name in SHELL_ELSEWHERE:
+        pytest.skip("these commands install and test the package: .ci/run runs them")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for language, code, line in blocks(page):
+        if language == "sh":
+            done = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", code],
+                cwd=tmp_path,
+                env=os.environ | {"PATH": path},
+                capture_output=True,
+                text=True,
+                timeout=100,
+                check=False,
+            )
+            assert done.returncode == 0, f"{page}:{line}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=identify)
+def test_every_block_says_what_it_is(page):
+    unknown = [
+        (language, line) for language, _, line in blocks(page) if language not in EXECUTED | ILLUSTRATION
+    ]
+    assert not unknown, f"{identify(page)}: use one of {sorted(EXECUTED | ILLUSTRATION)}, not {unknown}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=identify)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
+        if not target.startswith(("http://", "https://")):
+            assert (page.parent / target).exists(), f"{identify(page)} links to {target}"
+
+
+def test_the_readme_is_short_and_has_its_two_commands():
+    readme = (ROOT / "README.md").read_text()
+    commands = [code.strip() for language, code, _ in blocks(ROOT / "README.md") if language == "sh"]
+    assert len(commands) == 2
+    assert "pytest" in commands[1]
+    (example,) = [code for language, code, _ in blocks(ROOT / "README.md") if language == "python"]
+    assert len([line for line in example.splitlines() if line.strip()]) <= 12
+    assert len(readme.splitlines()) < 60
