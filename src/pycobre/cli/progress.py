@@ -1,12 +1,13 @@
 """What the console knows of a run: fed by events, read by whoever draws.
 
-Feeding is a few assignments, so that drawing, however slow the terminal, never holds up training.
+Feeding is a few assignments, so that drawing, however slow the terminal, never holds up training. Another thread
+draws meanwhile: what it goes through is replaced as a whole and never changed.
 """
 
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from pycobre.events import (
@@ -31,8 +32,8 @@ class Progress:
     limit: int | None = None
     first_iteration: int = 1
     latest: IterationFinished | None = None
-    rows: deque[IterationFinished] = field(default_factory=lambda: deque(maxlen=SHOWN))
-    simulated: dict[int, int] = field(default_factory=dict)
+    rows: tuple[IterationFinished, ...] = ()
+    simulated: Mapping[int, int] = field(default_factory=dict)
     scenarios: int = 0
     checkpoint: int | None = None
     warnings: list[str] = field(default_factory=list)
@@ -42,7 +43,7 @@ class Progress:
         """Take one event in; those of other ranks than 0 only count where ranks differ."""
         match event:
             case SimulationProgress():
-                self.simulated[event.worker_id] = event.done
+                self.simulated = {**self.simulated, event.worker_id: event.done}
             case WarningRaised() if event.message not in self.warnings:
                 self.warnings.append(event.message)
             case _ if event.worker_id != 0:
@@ -51,7 +52,7 @@ class Progress:
                 self.limit, self.first_iteration = event.iteration_limit, event.first_iteration
             case IterationFinished():
                 self.latest = event
-                self.rows.append(event)
+                self.rows = (*self.rows, event)[-SHOWN:]
             case CheckpointWritten():
                 self.checkpoint = event.iteration
             case SimulationStarted():
@@ -70,9 +71,10 @@ class Progress:
     @property
     def remaining_s(self) -> float | None:
         """Until the iteration limit, judged by the last iterations; None where there is nothing to judge by."""
-        if self.limit is None or not self.rows:
+        rows = self.rows
+        if self.limit is None or not rows:
             return None
-        mean = sum(event.elapsed_s for event in self.rows) / len(self.rows)
+        mean = sum(event.elapsed_s for event in rows) / len(rows)
         return mean * (self.limit - self.iteration)
 
 
