@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,8 @@ class Assassin:
     def _strike(self) -> None:
         pid = workers_alive().get(self.victim)
         if pid is not None:
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # it has come to its own end since it was looked for
+                os.kill(pid, signal.SIGKILL)
 
     def rest(self) -> None:
         if self._timer is not None:
