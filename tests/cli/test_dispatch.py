@@ -48,7 +48,7 @@ def test_version(capsys):
     "command", [["-m", "pycobre", "version"], ["-c", "from pycobre.cli import main; main()", "version"]]
 )
 def test_both_ways_to_start_it(command):
-    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=250, check=True)
     assert done.stdout == f"{pycobre.__version__}\n"
 
 
@@ -111,7 +111,7 @@ def test_help_loads_neither_numpy_nor_a_command():
         "try: main(['--help'])\nexcept SystemExit: print('@' + json.dumps(sorted(sys.modules)))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=250, check=True
     )
     loaded = set(json.loads(done.stdout.rpartition("@")[2]))
     assert not loaded & {

@@ -6,13 +6,12 @@ import pty
 import re
 import select
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from cli_helpers import PYCOBRE, pycobre
+from cli_helpers import PATIENCE_S, PYCOBRE, held_port, pycobre
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "comm"))
 
@@ -81,7 +80,7 @@ def test_a_reader_that_goes_away_does_not_end_the_run(case: Path, tmp_path: Path
         assert process.stdout is not None
         process.stdout.close()
         process.stdout = None
-        _, errors = process.communicate(timeout=100)
+        _, errors = process.communicate(timeout=PATIENCE_S)
     assert (tmp_path / "manifest.json").is_file(), errors
 
 
@@ -103,7 +102,7 @@ def test_the_live_table_on_a_terminal(case: Path, tmp_path: Path) -> None:
         os.close(theirs)
         shown = b""
         while True:
-            ready, _, _ = select.select([ours], [], [], 100)
+            ready, _, _ = select.select([ours], [], [], PATIENCE_S)
             assert ready, "the terminal stayed silent"
             try:
                 data = os.read(ours, 65536)
@@ -178,7 +177,7 @@ def test_an_interrupt_ends_after_the_iteration_and_resumes(workers: str, case: P
                 break
         process.send_signal(signal.SIGINT)
         rest = process.stdout.read()
-        assert process.wait(60) == 130
+        assert process.wait(PATIENCE_S) == 130
     finished = [json.loads(line) for line in rest.splitlines() if "training_finished" in line]
     assert finished[0]["reason"] == "interrupted"
     reached = json.loads((tmp_path / "metadata.json").read_text())["iterations"]
@@ -194,24 +193,23 @@ def join_tcp(case: Path, output: Path, environ: dict[str, str]) -> subprocess.Po
     """One rank of a tcp run, as its variables tell it."""
     words = ["run", str(case), *SHORT, "--backend", "tcp", "--format", "json", "--output", str(output)]
     pipe = subprocess.PIPE
+    patience = {"COBRE_TCP_CONNECT_TIMEOUT_MS": "200000"}  # one rank may start long before the other
     return subprocess.Popen(
-        [*PYCOBRE, *words], stdout=pipe, stderr=pipe, text=True, env={**os.environ, **environ}
+        [*PYCOBRE, *words], stdout=pipe, stderr=pipe, text=True, env={**os.environ, **patience, **environ}
     )
 
 
 def test_two_tcp_processes_by_hand(case: Path, document: dict[str, object], tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     common = {
         "COBRE_TCP_COORDINATOR": "127.0.0.1",
         "COBRE_TCP_BIND_ADDR": "127.0.0.1",
-        "COBRE_TCP_PORT": str(port),
         "COBRE_TCP_SIZE": "2",
         "COBRE_TCP_TOKEN": "for this test",
     }
-    ranks = [join_tcp(case, tmp_path, {**common, "COBRE_TCP_RANK": str(rank)}) for rank in (1, 0)]
-    (silent, worker_errors), (spoken, errors) = (rank.communicate(timeout=100) for rank in ranks)
+    with held_port() as port:
+        common["COBRE_TCP_PORT"] = str(port)
+        ranks = [join_tcp(case, tmp_path, {**common, "COBRE_TCP_RANK": str(rank)}) for rank in (1, 0)]
+        (silent, worker_errors), (spoken, errors) = (rank.communicate(timeout=PATIENCE_S) for rank in ranks)
     assert [rank.returncode for rank in ranks] == [0, 0], worker_errors + errors
     assert silent == ""
     found = json.loads(spoken)
@@ -220,13 +218,12 @@ def test_two_tcp_processes_by_hand(case: Path, document: dict[str, object], tmp_
 
 
 def test_a_slurm_step_joins_tcp_without_mpi(case: Path, document: dict[str, object], tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
     step = {"SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NODELIST": "localhost", "SLURM_JOB_ID": "1"}
-    step |= {"COBRE_TCP_TOKEN": "step", "COBRE_TCP_PORT": str(port), "COBRE_TCP_BIND_ADDR": "localhost"}
-    tasks = [join_tcp(case, tmp_path, {**step, "SLURM_PROCID": str(rank)}) for rank in (0, 1)]
-    said = [task.communicate(timeout=100) for task in tasks]
+    step |= {"COBRE_TCP_TOKEN": "step", "COBRE_TCP_BIND_ADDR": "127.0.0.1"}
+    with held_port() as port:
+        step["COBRE_TCP_PORT"] = str(port)
+        tasks = [join_tcp(case, tmp_path, {**step, "SLURM_PROCID": str(rank)}) for rank in (0, 1)]
+        said = [task.communicate(timeout=PATIENCE_S) for task in tasks]
     assert [task.returncode for task in tasks] == [0, 0], said
     assert json.loads(said[0][0])["policy_digest"] == document["policy_digest"]
 
@@ -240,7 +237,7 @@ def test_mpiexec_joins_mpi(case: Path, document: dict[str, object], tmp_path: Pa
         command,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=PATIENCE_S,
         env={**os.environ, **variables("mpich")},
         check=False,
     )
@@ -258,7 +255,9 @@ def test_a_rank_that_cannot_read_the_case_ends_the_launchers_job(case: Path, tmp
     command = [*mpiexec("mpich", 1), *python, "run", str(case), *SHORT, "--output", str(tmp_path / "out")]
     command += [":", "-n", "1", *python, "run", str(tmp_path / "absent")]
     environ = {**os.environ, **variables("mpich")}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, env=environ, check=False)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_S, env=environ, check=False
+    )
     assert done.returncode != 0
     assert "pycobre: rank 1 of 2 aborted: " in done.stderr
     assert str(tmp_path / "absent") in done.stderr
@@ -269,7 +268,7 @@ def test_help_loads_nothing_heavy() -> None:
     helped = "import sys, pycobre.cli as c\ntry: c.main(['--help'])\nexcept SystemExit: pass\n"
     code = f"{helped}print(sorted(sys.modules))"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=PATIENCE_S, check=True
     )
     for heavy in ("'highspy'", "'pyarrow'", "'rich'", "'pydantic'", "'mpi4py'", "'matplotlib'"):
         assert heavy not in done.stdout.splitlines()[-1]

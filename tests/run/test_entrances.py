@@ -32,7 +32,7 @@ def expected() -> str:
 
 
 def run(*command: str, cwd: Path | None = None) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, cwd=cwd, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=250, cwd=cwd, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -57,18 +57,25 @@ def test_a_notebook_kernel(expected: str) -> None:
     pytest.importorskip("ipykernel", reason="ipykernel is part of the test extra")
     driver = textwrap.dedent(
         """
-        import sys
-        from jupyter_client.manager import start_new_kernel
-        manager, client = start_new_kernel(kernel_name="python3", startup_timeout=60)
+        import sys, tempfile
+        from jupyter_client.manager import KernelManager
+        sockets = tempfile.TemporaryDirectory()
+        # Sockets in a directory: a port that is free when the manager looks may be taken when the kernel binds it.
+        manager = KernelManager(kernel_name="python3", transport="ipc", ip=sockets.name + "/kernel")
+        manager.start_kernel()
+        client = manager.client()
+        client.start_channels()
+        client.wait_for_ready(timeout=200)
         shown = []
         def output(message):
             if message["msg_type"] == "stream":
                 shown.append(message["content"]["text"])
             elif message["msg_type"] == "error":
                 sys.exit("\\n".join(message["content"]["traceback"]))
-        client.execute_interactive(sys.argv[1], timeout=90, output_hook=output)
+        client.execute_interactive(sys.argv[1], timeout=200, output_hook=output)
         client.stop_channels()
         manager.shutdown_kernel(now=True)
+        sockets.cleanup()
         print("".join(shown))
         """
     )
