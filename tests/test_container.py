@@ -123,7 +123,7 @@ def test_what_a_killed_writer_left_can_be_removed(tmp_path: Path) -> None:
         "import os, sys\nfrom pycobre.container import write_atomically\n"
         "write_atomically(sys.argv[1], (os.kill(os.getpid(), 9) or b'' for _ in range(1)))"
     )
-    done = subprocess.run([sys.executable, "-c", code, deeper / "torn.cobre"], timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", code, deeper / "torn.cobre"], timeout=250, check=False)
     assert done.returncode == -9
     assert len([path for path in deeper.iterdir() if path.name.startswith(".torn.cobre.")]) == 1
     container.remove_unfinished(tmp_path)

@@ -63,7 +63,7 @@ def test_shell_blocks_run(page, tmp_path):
                 env=os.environ | {"PATH": path},
                 capture_output=True,
                 text=True,
-                timeout=100,
+                timeout=250,
                 check=False,
             )
             assert done.returncode == 0, f"{page}:{line}\n{done.stdout}{done.stderr}"

@@ -25,7 +25,7 @@ HEAVY = {
 def loaded_by(statement: str) -> set[str]:
     code = f"{statement}\nimport sys, json; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=250, check=True
     )
     return set(json.loads(done.stdout))
 

@@ -93,7 +93,7 @@ def dumped(report: Path, width: int, profile: Path) -> tuple[str, str]:
         ],
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=250,
         check=True,
     )
     return done.stdout, done.stderr

@@ -24,7 +24,7 @@ def run(code: str, directory: Path) -> None:
         [sys.executable, "-W", "error", "-c", code],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=250,
         cwd=directory,
         check=False,
     )

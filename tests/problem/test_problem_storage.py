@@ -59,7 +59,7 @@ def test_another_process_writes_the_same_bytes() -> None:
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=250,
             env={"PYTHONHASHSEED": seed},
         )
         assert other.stdout.strip() == valley().fingerprint

@@ -111,7 +111,7 @@ def test_training_works_from_a_thread() -> None:
         target=lambda: results.append(pycobre.train(problem(), options=options(2), num_workers=2))
     )
     thread.start()
-    thread.join(60)
+    thread.join(200)
     assert results[0].iterations == 2
 
 

@@ -28,13 +28,13 @@ def test_again_and_with_threads(name, alone):
 def test_more_ranks_than_trajectories(alone):
     """Seven ranks for five trajectories: two of them have nothing to do."""
     some = ["level 1", "risk", "random markov", "random ring"]
-    for found in run_ranks("threads", 7, all_fingerprints, some, 1, timeout=100):
+    for found in run_ranks("threads", 7, all_fingerprints, some, 1, timeout=200):
         assert found == {name: alone[name] for name in some}
 
 
 @pytest.mark.parametrize(("backend", "ranks", "threads"), [("shm", 2, 2), ("shm", 3, 1), ("tcp", 2, 1)])
 def test_ranks_as_processes(backend, ranks, threads, alone):
-    for found in run_ranks(backend, ranks, all_fingerprints, NAMES, threads, timeout=90):
+    for found in run_ranks(backend, ranks, all_fingerprints, NAMES, threads, timeout=200):
         assert found == alone
 
 
@@ -109,5 +109,5 @@ def test_a_warm_start_begins_with_the_other_policy_s_cuts():
 @pytest.mark.slow
 @pytest.mark.parametrize(("backend", "ranks", "threads"), [("tcp", 3, 2), ("shm", 4, 4), ("tcp", 4, 1)])
 def test_more_ranks_as_processes(backend, ranks, threads, alone):
-    for found in run_ranks(backend, ranks, all_fingerprints, NAMES, threads, timeout=110):
+    for found in run_ranks(backend, ranks, all_fingerprints, NAMES, threads, timeout=200):
         assert found == alone

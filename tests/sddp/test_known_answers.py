@@ -100,14 +100,14 @@ def alone():
 
 @pytest.mark.parametrize(("backend", "ranks"), [("shm", 2), ("tcp", 3)])
 def test_processes_find_the_same_policies(backend, ranks, alone):
-    for found in run_ranks(backend, ranks, known_bounds, QUICK, 3, timeout=60):
+    for found in run_ranks(backend, ranks, known_bounds, QUICK, 3, timeout=200):
         assert found == alone
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("backend", "ranks"), [("shm", 2), ("shm", 3), ("tcp", 2), ("tcp", 3)])
 def test_processes_converge_to_the_published_values(backend, ranks):
-    for found in run_ranks(backend, ranks, known_bounds, QUICK, 30, timeout=110):
+    for found in run_ranks(backend, ranks, known_bounds, QUICK, 30, timeout=200):
         for name, (bound, _) in found.items():
             tolerance = {"abs": 1e-6} if NAMED[name].cyclic else {"rel": 1e-9}
             assert bound == pytest.approx(NAMED[name].value, **tolerance), name
