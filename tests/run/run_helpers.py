@@ -3,7 +3,10 @@
 import os
 from pathlib import Path
 
+from pycobre.comm import Communicator
 from pycobre.problem import Problem
+from pycobre.run.pipeline import execute
+from pycobre.run.request import ProblemSource, Request
 from pycobre.sddp import IterationLimit, TrainOptions
 from pycobre.testing.problems import reservoir
 
@@ -16,6 +19,13 @@ def problem() -> Problem:
 
 def options(iterations: int = 8) -> TrainOptions:
     return TrainOptions(forward_passes=PASSES, stopping=IterationLimit(iterations))
+
+
+def asked_to_stop(comm: Communicator, asked: int) -> tuple[str, bool]:
+    """One rank alone is asked to stop; why its training ended, and whether it simulated."""
+    request = Request(ProblemSource(problem(), options(3)), simulate=True, scenarios=4)
+    found = execute(request, comm, lambda event: None, lambda: comm.rank == asked).metadata
+    return found["termination_reason"], "simulation" in found
 
 
 def workers_alive() -> dict[int, int]:

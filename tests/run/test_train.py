@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_helpers import PASSES, options, problem, segments, workers_alive
+from run_helpers import PASSES, asked_to_stop, options, problem, segments, workers_alive
 
 import pycobre
 from pycobre.errors import BackendNotAvailable, InvalidBackend, OptionError, PolicyError, SolverError
@@ -15,6 +15,7 @@ from pycobre.problem import Graph, Stage, build
 from pycobre.run import workers
 from pycobre.sddp import CVaR, RiskMeasure, Weights
 from pycobre.solver.bundle import read_bundle
+from pycobre.testing import run_ranks
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +99,12 @@ def test_a_callback_that_raises_ends_the_run_cleanly(num_workers: int, tmp_path:
     assert workers_alive() == {}
     resumed = pycobre.train(problem(), options=options(), output=tmp_path, resume=True)
     assert resumed.policy_digest == pycobre.train(problem(), options=options()).policy_digest
+
+
+@pytest.mark.parametrize(("asked", "expected"), [(0, ("interrupted", False)), (1, ("iteration_limit", True))])
+def test_all_ranks_simulate_or_none_does(asked: int, expected: tuple[str, bool]) -> None:
+    """A request to stop reaches the ranks one after the other, or one of them alone: rank 0 decides for all."""
+    assert run_ranks("threads", 2, asked_to_stop, asked) == [expected] * 2
 
 
 def test_overrides_replace_options_by_path() -> None:

@@ -62,7 +62,7 @@ def execute(request: Request, comm: Communicator, emit: Emit, should_stop: Calla
         metadata.update(_training_metadata(outcome))
         writer.tables(tables)
         writer.policy(policy)
-    if study.simulate and study.scenarios and not should_stop():
+    if study.simulate and study.scenarios and not _asked_to_stop(comm, should_stop):
         if policy is None:
             raise OptionError("simulate: expected a policy, got none. Train first, or give a policy file.")
         found = simulate(
@@ -92,6 +92,11 @@ def execute(request: Request, comm: Communicator, emit: Emit, should_stop: Calla
     if comm.rank != 0:
         return Report(metadata)
     return Report(metadata, policy, tables)
+
+
+def _asked_to_stop(comm: Communicator, should_stop: Callable[[], bool]) -> bool:
+    """Whether rank 0 has been asked (collective): the others hear of it at another moment, or never."""
+    return from_rank_zero(comm, lambda: b"stop" if should_stop() else b"") == b"stop"
 
 
 def backend_name(comm: Communicator) -> str:
