@@ -27,6 +27,8 @@ class StageSolver:
         t = node.template
         self.h = highspy.Highs()
         self.h.setOptionValue("output_flag", False)
+        # HiGHS keeps the first number of threads that a process asks for, and the engine asks for one.
+        self.h.setOptionValue("threads", 1)
         self.h.setOptionValue("primal_feasibility_tolerance", 1e-9)
         self.h.setOptionValue("dual_feasibility_tolerance", 1e-9)
         lp = highspy.HighsLp()

@@ -37,6 +37,8 @@ def test_the_lp_can_be_taken_elsewhere(failed, tmp_path, capsys):
     assert f"written to {target}" in capsys.readouterr().out
     elsewhere = highspy.Highs()
     elsewhere.setOptionValue("output_flag", False)
+    # HiGHS keeps the first number of threads that a process asks for, and the engine asks for one.
+    elsewhere.setOptionValue("threads", 1)
     elsewhere.readModel(str(target))
     elsewhere.run()
     assert elsewhere.getModelStatus() == highspy.HighsModelStatus.kInfeasible
