@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -159,8 +160,9 @@ def test_peers_of_another_process_namespace_are_not_watched() -> None:
 WITNESSED = """
 import sys
 from pycobre.comm.mpi_witness import Witness
-witness = Witness(int(sys.argv[1]), bytes.fromhex(sys.argv[2]))
 print("here", flush=True)
+witness = Witness(int(sys.argv[1]), bytes.fromhex(sys.stdin.readline()))
+print("heard", flush=True)
 for line in sys.stdin:
     getattr(witness, line.strip())()
     print("told", flush=True)
@@ -186,29 +188,42 @@ def witness_of(count: int) -> Iterator[tuple[bytes, int]]:
 
 
 @contextmanager
-def witnessed(address: bytes, count: int) -> Iterator[list[subprocess.Popen[str]]]:
-    """That many ranks that the witness has heard of."""
+def witnessed(count: int) -> Iterator[tuple[list[subprocess.Popen[str]], int]]:
+    """That many ranks that a witness has heard of, and the end of a pipe that is its stderr."""
     ranks = []
     try:
         for rank in range(count):
-            command = [sys.executable, "-c", WITNESSED, str(rank), address.hex()]
+            command = [sys.executable, "-c", WITNESSED, str(rank)]
             ranks.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
         for process in ranks:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "here\n"
-        yield ranks
+            expect(process, "here")
+        # Not before they are there: a witness to whom nobody comes does not wait for long.
+        with witness_of(count) as (address, read):
+            for process in ranks:
+                say(process, address.hex())
+            for process in ranks:
+                expect(process, "heard")
+            yield ranks, read
     finally:
         for process in ranks:
             process.kill()
             process.communicate()
 
 
-def tell(process: subprocess.Popen[str], word: str) -> None:
+def say(process: subprocess.Popen[str], word: str) -> None:
     assert process.stdin is not None
-    assert process.stdout is not None
     process.stdin.write(f"{word}\n")
     process.stdin.flush()
-    assert process.stdout.readline() == "told\n"
+
+
+def expect(process: subprocess.Popen[str], word: str) -> None:
+    assert process.stdout is not None
+    assert process.stdout.readline() == f"{word}\n"
+
+
+def tell(process: subprocess.Popen[str], word: str) -> None:
+    say(process, word)
+    expect(process, "told")
 
 
 def said(read: int) -> str:
@@ -218,7 +233,7 @@ def said(read: int) -> str:
 
 
 def test_the_witness_names_the_first_that_dies() -> None:
-    with witness_of(3) as (address, read), witnessed(address, 3) as ranks:
+    with witnessed(3) as (ranks, read):
         ranks[1].kill()
         ranks[1].wait()
         for process in ranks:
@@ -229,32 +244,76 @@ def test_the_witness_names_the_first_that_dies() -> None:
         assert text.count("\n") == 1
 
 
-def test_the_witness_does_not_outlive_a_start_that_was_killed() -> None:
+# Two ranks in the process of a witness that does not look again before both of them have ended.
+LATE = """
+import os, select, socket, threading
+from pycobre.comm.mpi_witness import Witness, main
+
+looks, epoll = threading.Semaphore(0), select.epoll
+
+class Late:
+    def __init__(self):
+        self._events = epoll()
+    def __getattr__(self, name):
+        return getattr(self._events, name)
+    def poll(self, timeout):
+        looks.acquire()
+        return self._events.poll(timeout)
+
+os.fork, select.epoll = lambda: 0, Late
+listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+listener.bind("")
+listener.listen()
+witness = threading.Thread(target=main, args=(listener, 2, os.getpid()))
+witness.start()
+ranks = []
+for rank in range(2):
+    looks.release(2)  # one for the connection, one for the name
+    ranks.append(Witness(rank, listener.getsockname()))
+for rank in ranks:
+    rank._line.close()
+looks.release()
+witness.join()
+"""
+
+
+def test_a_witness_that_is_late_names_the_first_all_the_same() -> None:
+    """Also when the one that it heard last has ended too: it was looked at, and waits for its turn again."""
+    command = [sys.executable, "-c", LATE]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=True)
+    assert done.stderr.startswith("pycobre: rank 0 (process ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_the_witness_does_not_outlive_a_start_that_was_killed(tmp_path: Path) -> None:
     """The launcher waits for the end of its ranks' output, which the witness holds."""
-    code = "import os\nfrom pycobre.comm.mpi_witness import start_witness\nstart_witness(2)\nos.kill(os.getpid(), 9)"
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=25, check=False)
+    source = Path(mpi_witness.__file__).read_text()
+    patient = tmp_path / "patient_witness.py"  # its timeout does not end it within the deadline
+    patient.write_text(source.replace("_TIMEOUT_S = 30.0", "_TIMEOUT_S = 3600.0"))
+    assert patient.read_text() != source
+    code = (
+        "import os, sys\nfrom pycobre.comm import mpi_witness\nmpi_witness.__file__ = sys.argv[1]\n"
+        "mpi_witness.start_witness(2)\nos.kill(os.getpid(), 9)"
+    )
+    command = [sys.executable, "-c", code, str(patient)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
     assert (done.returncode, done.stderr) == (-9, "")
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-        program = [
-            sys.executable,
-            "-I",
-            "-S",
-            mpi_witness.__file__,
-            str(listener.fileno()),
-            "2",
-            str(gone.pid),
-        ]
+        numbers = [str(listener.fileno()), "2", str(gone.pid)]
         late = subprocess.run(
-            program, capture_output=True, pass_fds=[listener.fileno()], timeout=25, check=False
+            [sys.executable, "-I", "-S", patient, *numbers],
+            capture_output=True,
+            pass_fds=[listener.fileno()],
+            timeout=DEADLINE_S,
+            check=False,
         )
     assert (late.returncode, late.stderr) == (0, b"")
 
 
 def test_the_witness_says_nothing_of_those_who_leave() -> None:
-    with witness_of(2) as (address, read), witnessed(address, 2) as ranks:
+    with witnessed(2) as (ranks, read):
         tell(ranks[0], "leave")
         ranks[0].kill()
         tell(ranks[1], "leave")
@@ -263,7 +322,7 @@ def test_the_witness_says_nothing_of_those_who_leave() -> None:
 
 
 def test_the_witness_is_silent_when_told_that_all_is_said() -> None:
-    with witness_of(2) as (address, read), witnessed(address, 2) as ranks:
+    with witnessed(2) as (ranks, read):
         tell(ranks[1], "hush")
         ranks[0].kill()
         assert said(read) == ""

@@ -25,6 +25,8 @@ _LEFT = b"left"
 _QUIET = b"quiet"
 _MESSAGE_BYTES = 64
 _TIMEOUT_S = 30.0
+# A line that was looked at must not keep its place in the queue of events: its end comes after earlier ends.
+_EDGE = select.EPOLLIN | select.EPOLLET
 
 
 class Witness:
@@ -108,7 +110,7 @@ def main(listener: socket.socket, ranks: int, starter_process: int) -> None:
             if descriptor == listener.fileno():
                 line, _ = listener.accept()
                 lines[line.fileno()] = line
-                events.register(line, select.EPOLLIN)
+                events.register(line, _EDGE)
                 continue
             if descriptor == starter:
                 events.unregister(starter)
@@ -128,6 +130,7 @@ def main(listener: socket.socket, ranks: int, starter_process: int) -> None:
                 rank, process = message.decode().split()
                 names[descriptor] = rank, process
                 missing -= 1
+                events.modify(descriptor, _EDGE)  # an end right behind the name is an event of its own
                 _say(lines[descriptor], _HEARD)
         if not missing and not lines:
             return
