@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from dataclasses import dataclass
+
+_PAUSE_S = 0.01
 
 
 @dataclass(frozen=True)
@@ -40,20 +41,28 @@ class Holdings:
         """What the process holds now and did not then.
 
         A joined thread stays in /proc for an instant, so the answer is taken again until it is empty or the
-        patience is over.
+        patience is over. Patience is counted in looks, not by the clock: a machine that stood still for a while
+        has not given the thread time to go. A thread is known by its number; Python may learn its name later.
         """
-        deadline = time.monotonic() + patience_s
+        known = {_number(thread) for thread in self.threads}
+        pause = threading.Event()
+        looks = 1 + round(patience_s / _PAUSE_S)
         while True:
             now = Holdings.now()
+            looks -= 1
             found = [
                 f"file descriptor {fd} -> {target}"
                 for fd, target in sorted(now.descriptors - self.descriptors)
             ]
-            found += [f"thread {thread}" for thread in sorted(now.threads - self.threads)]
+            found += [f"thread {thread}" for thread in sorted(now.threads) if _number(thread) not in known]
             found += [f"mapping {mapping}" for mapping in sorted(now.mappings - self.mappings)]
-            if not found or time.monotonic() > deadline:
+            if not found or not looks:
                 return found
-            os.sched_yield()
+            pause.wait(_PAUSE_S)
+
+
+def _number(thread: str) -> str:
+    return thread.partition(" ")[0]
 
 
 def session_members(leaders: set[int]) -> list[int]:

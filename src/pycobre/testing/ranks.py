@@ -27,7 +27,7 @@ from pycobre.testing.threads import ThreadBackend
 from pycobre.testing.worker import Outcome, Released, Task
 
 _START_TIMEOUT_S = 90.0
-_END_TIMEOUT_S = 30.0
+_END_TIMEOUT_S = 60.0
 _SHOWN_STDERR = 4000
 _WORKER = "import sys; from pycobre.testing.worker import main; main(sys.argv[1:])"
 
@@ -247,7 +247,9 @@ class RankGroup:
 
     def _end(self) -> None:
         """Kill and reap whatever is left, and forget it."""
-        for pid in {*self._pids, *session_members({process.pid for process in self._processes})}:
+        # The numbers of ranks that are our own children and were reaped may belong to somebody else by now.
+        pids = self._pids if self._starter.launched else []
+        for pid in {*pids, *session_members({process.pid for process in self._processes})}:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         for process in self._processes:

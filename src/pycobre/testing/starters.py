@@ -101,6 +101,7 @@ class TcpStarter(Starter):
                 "COBRE_TCP_PORT": str(held.getsockname()[1]),
                 "COBRE_TCP_SIZE": str(size),
                 "COBRE_TCP_TOKEN": secrets.token_hex(16),
+                "COBRE_TCP_CONNECT_TIMEOUT_MS": "60000",
             }
             yield [common | {"COBRE_TCP_RANK": str(rank)} for rank in range(size)]
 

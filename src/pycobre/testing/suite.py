@@ -62,6 +62,10 @@ class RankTests:
             self._groups[size] = RankGroup(self.backend, size)
         return self._groups[size].run(body, *args, **options)
 
+    def long_patience(self) -> dict[str, str]:
+        """Variables with which a collective waits longer than any test: what ends it then is not the timeout."""
+        return {} if self.patience_variable is None else {self.patience_variable: "3600"}
+
     def require(self, capability: bool, what: str) -> None:
         """Skip a test, visibly, that the backend declares it cannot pass."""
         if not capability:
