@@ -61,11 +61,12 @@ class Gathering:
 
     def config(self, rank: int, **options: Any) -> TcpConfig:
         common = {"coordinator": "127.0.0.1", "bind_addr": "127.0.0.1", "port": self.port, "token": TOKEN}
+        common["connect_timeout_ms"] = 60_000
         return TcpConfig(rank=rank, size=self.size, **{**common, **self.options, **options})
 
     def all(self) -> list[TcpBackend]:
         """All ranks, once they have met."""
-        return [self.ranks[rank].result(60) for rank in sorted(self.ranks)]
+        return [self.ranks[rank].result(90) for rank in sorted(self.ranks)]
 
 
 @contextmanager
@@ -86,7 +87,7 @@ def gathering(size: int, **options: Any) -> Iterator[Gathering]:
             yield group
         finally:
             for future in group.ranks.values():
-                if future.exception(60) is None:
+                if future.exception(90) is None:
                     future.result().close()
 
 

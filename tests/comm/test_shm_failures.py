@@ -1,7 +1,7 @@
 """A rank that ends or stops, in every manner and at every moment: who is blamed, how soon, what remains.
 
-Where the system can know, survivors must fail long before the timeout (`PROMPT_S` is generous because tests
-share the machine; the slow test measures how long it really takes); where it cannot, at the timeout.
+Where the system can know, survivors must fail long before the timeout (`PROMPT_S` and `LONG_S` are generous because
+tests share the machine; the slow test measures how long it really takes); where it cannot, at the timeout.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ import pytest
 from waiting import until_exists
 
 SCENES = Path(__file__).with_name("shm_scenes.py")
-PROMPT_S = 20.0
-SHORT_S = 3.0
+PROMPT_S = 60.0
+LONG_S = 300.0
+SHORT_S = 10.0
 ODD, EXIT_CODE = 1, 7
 
 
@@ -47,13 +48,13 @@ class Cast:
 
     def account(self, rank: int) -> Account:
         """Wait for a rank to end well, and read what it wrote."""
-        assert self.processes[rank].wait(60) == 0, f"rank {rank} failed: see its output"
+        assert self.processes[rank].wait(100) == 0, f"rank {rank} failed: see its output"
         return Account(**json.loads((self.directory / f"account-{rank}").read_text()))
 
 
 @contextmanager
 def playing(
-    manner: str, moment: str, directory: Path, *, size: int = 3, patience_s: float = 60
+    manner: str, moment: str, directory: Path, *, size: int = 3, patience_s: float = LONG_S
 ) -> Iterator[Cast]:
     """The ranks of a scene; none of them, and no segment, remains."""
     name = f"pycobre-test-{secrets.token_hex(8)}"

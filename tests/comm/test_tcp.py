@@ -243,7 +243,7 @@ def test_a_job_that_is_stopped_as_a_whole_does_not_time_out(starter: TcpStarter,
     results: list[Any] = []
 
     def run() -> None:
-        environ = {"COBRE_TCP_TIMEOUT_SECS": "4"}
+        environ = {"COBRE_TCP_TIMEOUT_SECS": "10"}
         results.extend(run_ranks(starter, 3, work_until_told, str(tmp_path), environ=environ, timeout=60))
 
     thread = threading.Thread(target=run)
@@ -253,7 +253,7 @@ def test_a_job_that_is_stopped_as_a_whole_does_not_time_out(starter: TcpStarter,
     pids = [int((tmp_path / f"pid-{rank}").read_text()) for rank in range(3)]
     for pid in pids:
         os.kill(pid, signal.SIGSTOP)
-    time.sleep(5.0)
+    time.sleep(11.0)
     for pid in reversed(pids):
         os.kill(pid, signal.SIGCONT)
     (tmp_path / "stop").touch()
@@ -301,19 +301,19 @@ def compute_with_the_interpreter_locked(comm: Communicator, seconds: float) -> N
 
 
 def test_slow_ranks_are_not_disturbed() -> None:
-    run_ranks("tcp", 3, compute_with_the_interpreter_locked, 6.0, environ={"COBRE_TCP_TIMEOUT_SECS": "3"})
+    run_ranks("tcp", 3, compute_with_the_interpreter_locked, 12.0, environ={"COBRE_TCP_TIMEOUT_SECS": "6"})
 
 
 def patience_is_with_silence(comm: Communicator) -> None:
     """Rank 2 comes late, but within the timeout after rank 0, which itself came late for rank 1."""
     comm.barrier()
-    time.sleep({0: 2.2, 1: 0.0, 2: 4.4}[comm.rank])
+    time.sleep({0: 5.0, 1: 0.0, 2: 13.0}[comm.rank])
     comm.barrier()
 
 
 def test_a_worker_waits_as_long_as_the_coordinator_does() -> None:
-    """Rank 1 waits 4.4 s with a timeout of 4 s: rank 0 tells it in time whom they are waiting for."""
-    run_ranks("tcp", 3, patience_is_with_silence, environ={"COBRE_TCP_TIMEOUT_SECS": "4"})
+    """Rank 1 waits 13 s with a timeout of 12 s: rank 0 tells it in time that they are waiting for others."""
+    run_ranks("tcp", 3, patience_is_with_silence, environ={"COBRE_TCP_TIMEOUT_SECS": "12"})
 
 
 def fork_and_die(comm: TcpBackend, signal_file: str) -> str:

@@ -1,7 +1,7 @@
 """A rank that ends or stops, coordinator or worker, in every manner and at every moment: who is blamed, how soon.
 
-Where the system can know, survivors must fail long before the timeout (`PROMPT_S` is generous because tests
-share the machine; the slow test measures how long it really takes); where it cannot, at the timeout.
+Where the system can know, survivors must fail long before the timeout (`PROMPT_S` and `LONG_S` are generous because
+tests share the machine; the slow test measures how long it really takes); where it cannot, at the timeout.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from pathlib import Path
 import pytest
 
 SCENES = Path(__file__).with_name("tcp_scenes.py")
-PROMPT_S = 20.0
-SHORT_S = 4.0
+PROMPT_S = 60.0
+LONG_S = 300.0
+SHORT_S = 10.0
 EXIT_CODE = 7
 ROLES = [pytest.param(0, id="coordinator"), pytest.param(1, id="worker")]
 
@@ -51,12 +52,14 @@ class Cast:
 
     def account(self, rank: int) -> Account:
         """Wait for a rank to end well, and read what it wrote."""
-        assert self.processes[rank].wait(60) == 0, f"rank {rank} failed: see its output"
+        assert self.processes[rank].wait(100) == 0, f"rank {rank} failed: see its output"
         return Account(**json.loads((self.directory / f"account-{rank}").read_text()))
 
 
 @contextmanager
-def playing(odd: int, manner: str, moment: str, directory: Path, *, patience_s: float = 60) -> Iterator[Cast]:
+def playing(
+    odd: int, manner: str, moment: str, directory: Path, *, patience_s: float = LONG_S
+) -> Iterator[Cast]:
     """The ranks of a scene; none of them remains."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         common = {
@@ -64,6 +67,7 @@ def playing(odd: int, manner: str, moment: str, directory: Path, *, patience_s: 
             "COBRE_TCP_PORT": str(listener.getsockname()[1]),
             "COBRE_TCP_SIZE": "3",
             "COBRE_TCP_TOKEN": "only for this test",
+            "COBRE_TCP_CONNECT_TIMEOUT_MS": "60000",
             "COBRE_TCP_TIMEOUT_SECS": str(patience_s),
             "COBRE_TCP_LISTEN_FD": str(listener.fileno()),
         }

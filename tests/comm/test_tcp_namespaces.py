@@ -22,7 +22,7 @@ RANK = Path(__file__).with_name("tcp_hosts.py")
 BAD_LINK = Path(__file__).with_name("bad_link.py")
 SIZE = 3
 ODD = 2
-SHORT_S = 6.0
+SHORT_S = 10.0
 TOKEN = "only for this test"
 
 
@@ -114,6 +114,7 @@ class Network:
             "COBRE_TCP_BIND_ADDR": "10.77.0.1",
             "COBRE_TCP_SIZE": str(SIZE),
             "COBRE_TCP_TOKEN": TOKEN,
+            "COBRE_TCP_CONNECT_TIMEOUT_MS": "60000",
             "COBRE_TCP_TIMEOUT_SECS": str(patience_s),
         }
         command = [sys.executable, "-W", "error", str(RANK), scene, str(directory)]
@@ -162,14 +163,14 @@ def until_all_are_ready(directory: Path) -> None:
 
 
 def test_a_run_over_three_hosts(network: Network, tmp_path: Path) -> None:
-    with network.playing("train", tmp_path, 30) as processes:
+    with network.playing("train", tmp_path, 60) as processes:
         assert [process.wait(90) for process in processes] == [0] * SIZE
 
 
 def test_a_host_with_delay_and_loss(network: Network, tmp_path: Path) -> None:
     means = network.worsen(1)
     started = time.monotonic()
-    with network.playing("train", tmp_path, 30) as processes:
+    with network.playing("train", tmp_path, 60) as processes:
         assert [process.wait(90) for process in processes] == [0] * SIZE
     # Some twenty collectives, each with one or two trips over the slow link.
     assert time.monotonic() - started > 1.0

@@ -175,7 +175,7 @@ def test_a_worker_that_finds_nobody_says_where_it_looked() -> None:
         started = time.monotonic()
         with pytest.raises(InitializationFailed) as caught:
             TcpBackend(TcpConfig(1, 2, "127.0.0.1", port, token=TOKEN, connect_timeout_ms=300))
-    assert 0.25 < time.monotonic() - started < 30
+    assert time.monotonic() - started > 0.25
     text = str(caught.value)
     assert f"rank 1 could not join rank 0 at 127.0.0.1:{port} within 300 ms" in text
     assert f"the last, 127.0.0.1:{port}: Connection refused" in text
