@@ -81,13 +81,19 @@ class CollectiveFailed(CommError):
 
 
 class InvalidBufferSize(CommError):
-    """The caller's buffers do not fit the collective. The communicator is unharmed."""
+    """The caller's buffers do not fit the collective. The communicator is unharmed.
 
-    def __init__(self, operation: str, expected: object, actual: object) -> None:
-        super().__init__(f"{operation}: expected {expected}, got {actual}")
+    `expected` and `actual` are what was compared: numbers for sizes, dtypes for dtypes, words for the rest.
+    `message` says of what they are the sizes, where the numbers alone do not.
+    """
+
+    def __init__(self, operation: str, expected: object, actual: object, message: str = "") -> None:
+        message = message or f"expected {expected}, got {actual}"
+        super().__init__(f"{operation}: {message}")
         self.operation = operation
         self.expected = expected
         self.actual = actual
+        self.message = message
 
 
 class InvalidRoot(CommError):

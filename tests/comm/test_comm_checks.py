@@ -64,7 +64,34 @@ def test_allgatherv_says_what_is_wrong(arguments, text):
     with pytest.raises(InvalidBufferSize, match=re.escape(text)) as caught:
         gather(**arguments)
     assert caught.value.operation == "allgatherv"
-    assert str(caught.value) == f"allgatherv: expected {caught.value.expected}, got {caught.value.actual}"
+    assert str(caught.value) == f"allgatherv: {caught.value.message}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected", "actual"),
+    [
+        ({"counts": (2, 2)}, 3, 2),
+        ({"displs": (0, 2, 4, 6)}, 3, 4),
+        ({"counts": (2, 2, -2)}, 0, -2),
+        ({"displs": (0, 1, 4)}, 2, 1),
+        ({"send": np.zeros(3)}, 2, 3),
+        ({"recv": np.zeros(5)}, 6, 5),
+        ({"send": np.zeros(2, "f4")}, np.dtype("f4"), np.dtype("f8")),
+    ],
+)
+def test_the_fields_are_what_was_compared(arguments, expected, actual):
+    with pytest.raises(InvalidBufferSize) as caught:
+        gather(**arguments)
+    assert (caught.value.expected, caught.value.actual) == (expected, actual)
+
+
+def test_the_fields_of_a_reduction_are_sizes():
+    with pytest.raises(InvalidBufferSize) as caught:
+        check_allreduce(np.zeros(2), np.zeros(3), ReduceOp.SUM)
+    assert (caught.value.operation, caught.value.expected, caught.value.actual) == ("allreduce", 2, 3)
+    with pytest.raises(InvalidBufferSize) as caught:
+        check_allreduce(np.zeros(0), np.zeros(0), ReduceOp.SUM)
+    assert (caught.value.expected, caught.value.actual) == (1, 0)
 
 
 @pytest.mark.parametrize(

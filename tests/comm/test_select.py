@@ -150,7 +150,7 @@ def test_malformed_numbers():
 
 
 def test_a_rank_beyond_the_size():
-    with pytest.raises(InitializationFailed, match="rank: expected 0 to 1 for 2 ranks, got 2"):
+    with pytest.raises(InitializationFailed, match="COBRE_TCP_RANK: expected 0 to 1 for 2 ranks, got 2"):
         create_communicator(environ=TCP | {"COBRE_TCP_RANK": "2"})
 
 

@@ -243,8 +243,8 @@ class SharedRegion(ABC):
 
     def __init__(self, array: Buffer) -> None:
         self._writable: Buffer | None = array
-        self._readable = array.view()
-        self._readable.flags.writeable = False
+        # Over a read-only buffer, so that a reader cannot make it writable by its flag either.
+        self._readable: Buffer = np.frombuffer(array.view(np.uint8).data.toreadonly(), array.dtype)
 
     def as_array(self) -> Buffer:
         """The values, read-only and without a copy. Read after `fence`."""

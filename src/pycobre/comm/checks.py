@@ -105,11 +105,11 @@ def check_allgatherv(
     if dtype not in _SIMPLE:
         _check_movable("allgatherv", dtype)
     if send.size != plain_counts[rank]:
-        expected = f"send to have counts[{rank}] = {plain_counts[rank]} elements"
-        raise InvalidBufferSize("allgatherv", expected, send.size)
+        wanted = f"send to have counts[{rank}] = {plain_counts[rank]} elements"
+        raise _misfit("allgatherv", wanted, plain_counts[rank], send.size)
     if recv.size < needed:
-        expected = f"recv to have at least max(displs + counts) = {needed} elements"
-        raise InvalidBufferSize("allgatherv", expected, recv.size)
+        wanted = f"recv to have at least max(displs + counts) = {needed} elements"
+        raise _misfit("allgatherv", wanted, needed, recv.size)
     return plain_counts, plain_displs
 
 
@@ -130,9 +130,9 @@ def check_allreduce(send: Buffer, recv: Buffer, op: ReduceOp) -> None:
         raise InvalidBufferSize("allreduce", expected, f"dtype {dtype}")
     size = send.size
     if not size:
-        raise InvalidBufferSize("allreduce", "at least one element", 0)
+        raise _misfit("allreduce", "at least one element", 1, 0)
     if size != recv.size:
-        raise InvalidBufferSize("allreduce", f"recv to have send's {size} elements", recv.size)
+        raise _misfit("allreduce", f"recv to have send's {size} elements", size, recv.size)
     if op.__class__ is not ReduceOp:
         raise TypeError(f"allreduce: expected op to be a ReduceOp, got {op!r}. Use ReduceOp.SUM, MIN or MAX.")
 
@@ -156,7 +156,7 @@ def check_region(count: int, dtype: npt.DTypeLike) -> tuple[int, np.dtype[Any]]:
     """Refuse a shared region that makes no sense; return `count` and `dtype` in their plain form."""
     count = index(count)
     if count < 0:
-        raise InvalidBufferSize("create_shared_region", "a count of 0 or more", count)
+        raise _misfit("create_shared_region", "a count of 0 or more", 0, count)
     plain = np.dtype(dtype)
     _check_movable("create_shared_region", plain)
     return count, plain
@@ -174,7 +174,7 @@ def _check_buffers(operation: str, send: Buffer, recv: Buffer) -> np.dtype[Any]:
         raise InvalidBufferSize(operation, expected, "arrays that overlap: copy one of them first")
     dtype: np.dtype[Any] = send.dtype
     if dtype != recv.dtype:
-        raise InvalidBufferSize(operation, f"recv to have send's dtype {dtype}", recv.dtype)
+        raise _misfit(operation, f"recv to have send's dtype {dtype}", dtype, recv.dtype)
     return dtype
 
 
@@ -182,16 +182,16 @@ def _check_layout(counts: tuple[int, ...], displs: tuple[int, ...], size: int) -
     """Refuse counts and displs that do not describe disjoint ranges; return the length they span."""
     for name, values in (("counts", counts), ("displs", displs)):
         if len(values) != size:
-            raise InvalidBufferSize("allgatherv", f"{name} to have one entry per rank = {size}", len(values))
+            raise _misfit("allgatherv", f"{name} to have one entry per rank = {size}", size, len(values))
         for rank, value in enumerate(values):
             if value < 0:
-                raise InvalidBufferSize("allgatherv", f"{name}[{rank}] to be 0 or more", value)
+                raise _misfit("allgatherv", f"{name}[{rank}] to be 0 or more", 0, value)
     end = 0
     owner = -1
     for start, rank in sorted((displs[rank], rank) for rank in range(size) if counts[rank]):
         if start < end:
-            expected = f"ranges that do not overlap: rank {rank} to start at {end} or later"
-            raise InvalidBufferSize("allgatherv", expected, f"{start}, inside the range of rank {owner}")
+            wanted = f"ranges that do not overlap: rank {rank} to start at {end} or later"
+            raise _misfit("allgatherv", wanted, end, start, f", inside the range of rank {owner}")
         end, owner = start + counts[rank], rank
     return max(displ + count for displ, count in zip(displs, counts, strict=True))
 
@@ -201,6 +201,13 @@ def _check_movable(operation: str, dtype: np.dtype[Any]) -> None:
     if dtype.hasobject or dtype.itemsize == 0:
         expected = "a dtype without Python objects and with a size"
         raise InvalidBufferSize(operation, expected, f"dtype {dtype}")
+
+
+def _misfit(
+    operation: str, wanted: str, expected: object, actual: object, where: str = ""
+) -> InvalidBufferSize:
+    """The error of two things that should fit: it carries both of them, and says in words what they are."""
+    return InvalidBufferSize(operation, expected, actual, f"expected {wanted}, got {actual}{where}")
 
 
 def _refuse_array(operation: str, name: str, value: object) -> NoReturn:

@@ -1,4 +1,7 @@
-"""How a rank finds its peers: the settings of the shm and tcp backends, and their environment variables."""
+"""How a rank finds its peers: the settings of the shm and tcp backends, and their environment variables.
+
+Errors speak of the variables, also where the values came from elsewhere: that is where launchers set them.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,12 @@ class ShmConfig:
     timeout_s: float = 60.0
 
     def __post_init__(self) -> None:
-        problems = _rank_problems(self.rank, self.size) + _positive("timeout_s", self.timeout_s)
+        problems = _rank_problems("SHM", self.rank, self.size)
+        problems += _positive("COBRE_SHM_TIMEOUT_SECS", self.timeout_s)
         if not self.name or "/" in self.name.removeprefix("/") or "\0" in self.name or len(self.name) > 200:
-            problems.append(f"name: expected 1 to 200 characters without a slash, got {self.name!r}")
+            problems.append(
+                f"COBRE_SHM_NAME: expected 1 to 200 characters without a slash, got {self.name!r}"
+            )
         _refuse("shm", problems)
 
     @classmethod
@@ -67,12 +73,13 @@ class TcpConfig:
     listen_fd: int | None = None
 
     def __post_init__(self) -> None:
-        problems = _rank_problems(self.rank, self.size) + _positive("timeout_s", self.timeout_s)
-        problems += _positive("connect_timeout_ms", self.connect_timeout_ms)
+        problems = _rank_problems("TCP", self.rank, self.size)
+        problems += _positive("COBRE_TCP_TIMEOUT_SECS", self.timeout_s)
+        problems += _positive("COBRE_TCP_CONNECT_TIMEOUT_MS", self.connect_timeout_ms)
         if not 0 <= self.port <= 65535:
-            problems.append(f"port: expected 0 to 65535, got {self.port}")
+            problems.append(f"COBRE_TCP_PORT: expected 0 to 65535, got {self.port}")
         if (self.tls_cert is None) != (self.tls_key is None):
-            problems.append("tls_cert and tls_key: expected both or neither")
+            problems.append("COBRE_TCP_TLS_CERT and COBRE_TCP_TLS_KEY: expected both or neither")
         _refuse("tcp", problems)
         if self.rank > 0 and not self.coordinator:
             raise MissingConfiguration("tcp", ("COBRE_TCP_COORDINATOR",))
@@ -168,11 +175,12 @@ class _Reader:
         _refuse(self._backend, self._malformed, self._cause)
 
 
-def _rank_problems(rank: int, size: int) -> list[str]:
+def _rank_problems(backend: str, rank: int, size: int) -> list[str]:
     if size < 1:
-        return [f"size: expected 1 or more, got {size}"]
+        return [f"COBRE_{backend}_SIZE: expected 1 or more, got {size}"]
     if not 0 <= rank < size:
-        return [f"rank: expected 0 to {size - 1} for {size} rank{'s' if size > 1 else ''}, got {rank}"]
+        ranks = f"{size} rank{'s' if size > 1 else ''}"
+        return [f"COBRE_{backend}_RANK: expected 0 to {size - 1} for {ranks}, got {rank}"]
     return []
 
 

@@ -54,10 +54,16 @@ def leaders(comm: Backend) -> bool:
 
 
 def views(comm: Backend) -> None:
-    """`as_array` refuses writes and is the same memory as `as_mut_array`."""
+    """`as_array` refuses writes, cannot be talked into them, and is the same memory as `as_mut_array`."""
     with comm.create_shared_region(8, np.int64) as region:
         readable, writable = region.as_array(), region.as_mut_array()
         assert not readable.flags.writeable, "as_array is writable"
+        try:
+            readable.flags.writeable = True
+        except ValueError:
+            pass
+        else:
+            raise AssertionError("as_array can be made writable by its flag")
         assert writable.flags.writeable, "as_mut_array is read-only"
         assert np.shares_memory(readable, writable), "as_array is a copy"
         if comm.is_leader:
