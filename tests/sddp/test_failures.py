@@ -105,6 +105,18 @@ def test_a_stage_that_becomes_infeasible_says_where():
     assert "opening 1: " in str(error)
 
 
+def test_what_fails_in_the_first_solves_belongs_to_the_first_iteration():
+    def stage(sp: Stage, t):
+        x = sp.state("x", initial=10.0, upper=10.0)
+        sp.add(x.out == x.in_ - 4.0 * t, "balance")
+
+    with pytest.raises(
+        SolverError, match="node '2', iteration 1, scenario 0, opening 0: infeasible"
+    ) as caught:
+        train(build(Graph.linear(2), stage, lower_bound=0.0), LocalBackend())
+    assert (caught.value.stage, caught.value.iteration, caught.value.scenario) == ("2", 1, 0)
+
+
 def test_simulation_errors_say_where_too():
     feasible = train(problems.hydro_thermal(), LocalBackend(), TrainOptions(2, IterationLimit(1)))
     from sddp_runs import _Poisoned

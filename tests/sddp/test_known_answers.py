@@ -6,6 +6,7 @@ import pytest
 from sddp_runs import NAMED, known_bounds
 
 from pycobre.comm import LocalBackend
+from pycobre.problem import Graph, Stage, build, solve_extensive_form
 from pycobre.sddp import (
     Cuts,
     CVaR,
@@ -14,6 +15,7 @@ from pycobre.sddp import (
     TrainOptions,
     WorstCase,
     expectation_and_cvar,
+    simulate,
     train,
 )
 from pycobre.sddp.bound import RootWork
@@ -79,7 +81,7 @@ def test_loop_before_training_knows_one_stage_only():
     openings = Openings(LocalBackend(), plan)
     with create_engine() as engine:
         solving = Solving(engine, plan, openings, {0: Cuts.none(1)}, Ledger(), lazy=True)
-        starts = Starts.same(pilot(plan, solving), 1)
+        starts = Starts.same(pilot(plan, solving, iteration=1), 1)
         work = RootWork(plan, openings, 1)
         objectives = work.solve(solving, starts, range(1), 1)
     assert work.bound(Expectation(), objectives) == pytest.approx(55 / 6, rel=1e-12)
@@ -91,6 +93,43 @@ def test_a_bound_on_theta_that_is_too_high_is_detected():
     (warning,) = outcome.warnings
     assert "the bound from below is 11, and simulated paths give 5.5, which is less" in warning
     assert "theta_lower" in warning
+
+
+def test_a_bound_far_above_noisy_costs_is_detected_within_few_iterations():
+    def stage(sp: Stage, t):
+        x = sp.state("x", initial=0.0, upper=9.0)
+        made = sp.variable("made")
+        sp.add(x.out == x.in_ + made - sp.noise([1.0, 2.0, 6.0]), "balance")
+        sp.minimise(t * made)
+
+    def warnings(bound, iterations):
+        problem = build(Graph.linear(3), stage, lower_bound=bound)
+        return train(problem, LocalBackend(), TrainOptions(10, IterationLimit(iterations))).warnings
+
+    assert "theta_lower" in warnings(200.0, 6)[0]
+    assert warnings(200.0, 4) == ()  # twenty trajectories are too few to say so
+    assert warnings(0.0, 6) == ()
+
+
+def test_an_opening_that_cannot_happen_is_not_solved():
+    """No decision could follow it, but its probability is zero, here and at the start."""
+
+    def stage(sp: Stage, t):
+        x = sp.state("x", initial=1.0, upper=5.0)
+        made = sp.variable("made", upper=10.0)
+        sp.add(x.out == x.in_ + made - sp.noise([1.0, 100.0, 2.0, 3.0], [0.5, 0.0, 0.25, 0.25]), "balance")
+        sp.minimise(t * made)
+
+    problem = build(Graph.linear(3), stage, lower_bound=0.0)
+    for measure in (Expectation(), WorstCase()):
+        options = TrainOptions(6, IterationLimit(10), risk=measure, root_risk=measure)
+        outcome = train(problem, LocalBackend(), options)
+        if isinstance(measure, Expectation):
+            assert outcome.lower_bound == pytest.approx(solve_extensive_form(problem), rel=1e-9)
+        else:
+            assert outcome.lower_bound == pytest.approx(7.0 * 1.0 + 1.0 * 2.0)  # 7 are all that stage 1 can keep
+    paths = simulate(problem, outcome.policy, 50, LocalBackend())
+    assert set(paths.opening.reshape(-1).tolist()) <= {0, 2, 3}
 
 
 @pytest.fixture(scope="module")

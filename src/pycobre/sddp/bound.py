@@ -82,29 +82,33 @@ class RootWork:
         firsts = dict(zip(root.children, root.firsts, strict=True))
         at = 0
         for piece in self.pieces:
-            order = self._plan.nodes[piece.child].order[piece.begin : piece.end]
-            costs[firsts[piece.child] + order] = objectives[at : at + len(piece)]
+            outcome = np.argsort(self._openings.position[piece.child])[piece.begin : piece.end]
+            costs[firsts[piece.child] + outcome] = objectives[at : at + len(piece)]
             at += len(piece)
         weight, offset = measure.weights(root.probability[ROOT], costs[None])
         return float(ordered_sum(weight * costs)[0] + offset[0])
 
 
-def bound_above_cost(problem: Problem, progress: Progress) -> str | None:
+def bound_above_cost(problem: Problem, progress: Progress, forward_passes: int) -> str | None:
     """A warning when the bound is above what the policies of the later iterations cost when simulated.
 
     No policy can cost less than the optimum, so a bound above the mean cost, beyond six standard errors of at
-    least thirty iterations (or at all, where nothing is random), cannot be one: some `theta_lower` is above
+    least thirty trajectories (or at all, where nothing is random), cannot be one: some `theta_lower` is above
     the true cost-to-go.
     """
-    later = progress.upper_bounds[progress.iteration // 2 :]
+    begin = progress.iteration // 2
+    later, within = progress.upper_bounds[begin:], progress.deviations[begin:]
+    samples = len(later) * forward_passes
     certain = all(node.noise.openings == 1 for node in problem.nodes) and len(problem.arcs) == len(
         problem.nodes
     )
-    if not certain and len(later) < 30:
+    if not certain and samples < 30:
         return None
     lower = float(progress.lower_bounds[-1])
-    mean, deviation, _ = spread(later)
-    slack = 0.0 if certain else 6.0 * deviation / math.sqrt(len(later))
+    mean, between, _ = spread(later)
+    # The variance of one trajectory, rather too large: within iterations and between their means.
+    variance = float(np.mean(within**2)) + between**2
+    slack = 0.0 if certain else 6.0 * math.sqrt(variance / samples)
     if lower <= mean + slack + 1e-6 * max(1.0, abs(lower)):
         return None
     seen = problem.as_seen
@@ -125,7 +129,7 @@ def _pieces(plan: Plan, trajectories: int) -> tuple[Piece, ...]:
         span = shares.block(share)
         for child, first in zip(plan.root.children, plan.root.firsts, strict=True):
             begin = max(span.start, first)
-            end = min(span.stop, first + plan.nodes[child].openings)
+            end = min(span.stop, first + plan.nodes[child].chain_length)
             if begin < end:
                 pieces.append(Piece(trajectory, child, begin - first, end - first))
     return tuple(pieces)

@@ -127,11 +127,12 @@ def run_forward(
     return Trajectories(paths, cost, tuple(states))
 
 
-def pilot(plan: Plan, solving: Solving) -> dict[int, tuple[BasisBlock, F64]]:
+def pilot(plan: Plan, solving: Solving, *, iteration: int) -> dict[int, tuple[BasisBlock, F64]]:
     """Solve every reachable node once, cold: where all trajectories start (see `Starts.same`).
 
     Every rank does the same few solves, so that no trajectory starts cold and all start alike. A node
-    receives the state of the first node that leads to it; its noise is the first opening of its chain.
+    receives the state of the first node that leads to it; its noise is the first opening of its chain. What
+    fails here is reported as scenario 0 of `iteration`, which these solves prepare.
     """
     base: dict[int, tuple[BasisBlock, F64]] = {}
     shape = plan.problem.shape
@@ -147,7 +148,7 @@ def pilot(plan: Plan, solving: Solving) -> dict[int, tuple[BasisBlock, F64]]:
             prepared.support[opening],
             None,
             None,
-            Who(0, 0, None, opening),
+            Who(iteration, 0, None, opening),
         )
         assert block.basis is not None
         base[node] = (block.basis, block.output[0])

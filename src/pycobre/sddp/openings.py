@@ -1,4 +1,4 @@
-"""Opening data once per machine: every node's openings, in the order of its chains, in one shared region."""
+"""Opening data once per machine: each node's openings in the order of its chains, in one shared region."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ class Openings:
     """Read-only tables [openings, places], node by node. Making one is collective."""
 
     def __init__(self, provider: SharedMemoryProvider, plan: Plan) -> None:
-        sizes = [node.support.size for node in plan.nodes]
+        shapes = [(node.chain_length, node.support.shape[1]) for node in plan.nodes]
+        sizes = [rows * places for rows, places in shapes]
         edges = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         self._region: SharedRegion = provider.create_shared_region(int(edges[-1]), np.float64)
         if provider.is_leader:
@@ -27,11 +28,11 @@ class Openings:
         self._region.fence()
         whole = self._region.as_array()
         self.ordered: tuple[F64, ...] = tuple(
-            whole[begin:end].reshape(node.support.shape)
-            for node, begin, end in zip(plan.nodes, edges[:-1], edges[1:], strict=True)
+            whole[begin:end].reshape(shape)
+            for shape, begin, end in zip(shapes, edges[:-1], edges[1:], strict=True)
         )
         self.position = tuple(np.argsort(node.order, kind="stable") for node in plan.nodes)
-        """Per node: opening → its position in a chain."""
+        """Per node: of each opening that can happen, in the problem's order, the position in a chain."""
 
     def close(self) -> None:
         self._region.close()

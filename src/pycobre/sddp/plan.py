@@ -32,11 +32,16 @@ class NodePlan:
     discount: float
     theta_lower: float
     has_future: bool  #: whether any arc leaves it, so that it holds cuts
-    order: I32  #: position in a chain → opening
-    support: F64  #: values of the openings, as in the problem
+    order: I32  #: position in a chain → opening; those of probability zero are never solved
+    support: F64  #: values of all openings, as in the problem
 
     @property
     def openings(self) -> int:
+        return len(self.support)
+
+    @property
+    def chain_length(self) -> int:
+        """Openings that can happen."""
         return len(self.order)
 
 
@@ -44,9 +49,9 @@ class NodePlan:
 class Family:
     """Nodes with the same children: one set of solves at a state gives each of them a cut.
 
-    The outcomes of a member are all openings of all children, child by child in index order, openings in the
-    problem's order; where a member may stop, one more outcome of cost zero is the last. Members differ in the
-    probabilities they give to the outcomes, and in their risk measure.
+    The outcomes of a member are all openings of all children that can happen, child by child in index order,
+    openings in the problem's order; where a member may stop, one more outcome of cost zero is the last. Members
+    differ in the probabilities they give to the outcomes, and in their risk measure.
     """
 
     members: tuple[int, ...]
@@ -98,7 +103,7 @@ class Plan:
                     discount=node.discount if has_future else 0.0,
                     theta_lower=_lower(node) if has_future else 0.0,
                     has_future=has_future,
-                    order=similarity_order(node.noise.values),
+                    order=_chain_order(node),
                     support=node.noise.values,
                 )
             )
@@ -128,6 +133,16 @@ def similarity_order(values: F64) -> I32:
         order[position] = nearest
         left[nearest] = False
         here = points[nearest]
+    return order
+
+
+def _possible(node: Node) -> I32:
+    return np.flatnonzero(node.noise.probability > 0.0).astype(np.int32)
+
+
+def _chain_order(node: Node) -> I32:
+    possible = _possible(node)
+    order: I32 = possible[similarity_order(node.noise.values[possible])]
     return order
 
 
@@ -231,13 +246,13 @@ def _root(problem: Problem) -> Family:
 
 def _family(problem: Problem, members: tuple[int, ...], children: tuple[int, ...]) -> Family:
     shape = problem.shape
-    sizes = [problem.nodes[child].noise.openings for child in children]
+    chances_of = [
+        problem.nodes[child].noise.probability[_possible(problem.nodes[child])] for child in children
+    ]
+    sizes = [len(chances) for chances in chances_of]
     probability = {}
     for node in members:
-        chances = shape.successors(node)[1]
-        parts = [
-            p * problem.nodes[child].noise.probability for p, child in zip(chances, children, strict=True)
-        ]
+        parts = [p * chances for p, chances in zip(shape.successors(node)[1], chances_of, strict=True)]
         stopping = float(shape.stopping[node]) if node != ROOT else 0.0
         if stopping > 1e-12:
             parts.append(np.array([stopping]))

@@ -138,7 +138,7 @@ def _record(
     recorder: Recorder,
     report: Reporter,
 ) -> None:
-    base = pilot(plan, solving)
+    base = pilot(plan, solving, iteration=SIMULATION)
     for first in range(block.start, block.stop, batch):
         paths = _paths(plan, sampler, first, min(batch, block.stop - first))
         offset = first - block.start
@@ -163,7 +163,7 @@ def simulate_costs(meeting: Meeting, plan: Plan, solving: Solving, sampler: Samp
     block = split.block(meeting.comm.rank)
     costs = np.zeros(len(block))
     with meeting.attempt():
-        base = pilot(plan, solving)
+        base = pilot(plan, solving, iteration=SIMULATION)
         paths = _paths(plan, sampler, block.start, len(block))
         for visit in walk(
             plan, solving, Starts.same(base, len(block)), paths, iteration=SIMULATION, first=block.start

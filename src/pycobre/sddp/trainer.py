@@ -174,7 +174,8 @@ class Trainer:
                 self._warn(message)
         if state is None:
             with self.meeting.attempt():
-                self.starts = Starts.same(pilot(self.plan, self.solving), len(self.block))
+                base = pilot(self.plan, self.solving, iteration=1)
+                self.starts = Starts.same(base, len(self.block))
         self._flush()
         self.ledger.restart()
         if state is not None and len(self.history):
@@ -459,7 +460,7 @@ class Trainer:
         neutral = all(isinstance(measure, Expectation) for measure in self.measures.values())
         fair = isinstance(self.sampler, InSample) and not self.sampler.persistence
         if neutral and fair and not self.problem.shape.cyclic:
-            message = bound_above_cost(self.problem, self._progress(None))
+            message = bound_above_cost(self.problem, self._progress(None), self.options.forward_passes)
             if message is not None:
                 self._warn(message)
 
