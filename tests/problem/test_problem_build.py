@@ -372,3 +372,14 @@ def test_what_can_be_known_while_building_is_said_then(
 
 def test_the_good_one_builds() -> None:
     assert build(Graph.linear(2), good, lower_bound=0.0).shape.horizon == 2
+
+
+def test_what_an_expression_refuses_is_said_with_the_node() -> None:
+    def write(sp: Stage, t: Any) -> None:
+        x = sp.state("x", initial=0.0)
+        sp.minimise(x.in_ * x.out if t == 2 else x.out)
+
+    with pytest.raises(ProblemError) as caught:
+        build(Graph.linear(3), write, lower_bound=0.0)
+    (finding,) = caught.value.findings
+    assert finding.startswith("node '2': product of two variables: ")

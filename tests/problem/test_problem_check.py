@@ -30,8 +30,8 @@ def test_a_first_node_infeasible_from_the_initial_state() -> None:
         sp.add(u + 0.1 * x.in_ >= (3.0 if t == 1 else 0.0), "need")
 
     assert findings(write) == (
-        "node '1': expected a feasible LP, got one that is infeasible from the initial state [1.0]. Relax "
-        "a row, or add a slack with a cost.",
+        "node '1': expected a feasible LP, got one that is infeasible from the initial state [1.0]: rows balance, "
+        "need and the bounds of x.in, x.out contradict each other. Relax a row, or add a slack with a cost.",
     )
 
 
@@ -45,8 +45,8 @@ def test_an_opening_infeasible_for_every_incoming_state() -> None:
             sp.add(x.in_ + u >= w, "need")
 
     assert findings(write) == (
-        "node '2', opening 2: expected a feasible LP, got one that is infeasible for every incoming state. "
-        "Relax a row, or add a slack with a cost.",
+        "node '2', opening 2: expected a feasible LP, got one that is infeasible for every incoming state: rows "
+        "need and the bounds of x.in, u contradict each other. Relax a row, or add a slack with a cost.",
     )
 
 
@@ -59,8 +59,8 @@ def test_a_cost_that_falls_for_ever() -> None:
         sp.minimise((1.0 if t == 1 else -1.0) * u)
 
     assert findings(write) == (
-        "node '2': expected a bounded LP, got one whose cost falls for ever. Bound the columns that earn "
-        "money, or check the signs of the objective.",
+        "node '2': expected a bounded LP, got one whose cost falls for ever along u, v. Bound the columns that "
+        "earn money, or check the signs of the objective.",
     )
 
 

@@ -52,7 +52,10 @@ def build(
         try:
             stage(sp, node.key)
         except ProblemError as error:
-            found.extend(error.findings or (str(error),))
+            place = f"node {node.name!r}: "
+            found.extend(
+                text if text.startswith(place) else place + text for text in error.findings or (str(error),)
+            )
         stages.append(sp)
     raise_if_any(name, found)
 

@@ -21,8 +21,11 @@ from pycobre.problem.highs import silent_highs, solve_lp
 from pycobre.problem.patch import patched
 from pycobre.problem.validate import raise_if_any
 from pycobre.solver.api import LpTemplate, Target
+from pycobre.solver.explicit import find_conflict, find_ray
 
 __all__ = ["check_stages"]
+
+SHOWN = 8  # names listed in a finding
 
 
 def check_stages(problem: Problem) -> None:
@@ -57,20 +60,36 @@ def _judge(
             "for every incoming state" if (low < high).any() else f"from the initial state {low.tolist()}"
         )
         return (
-            f"expected a feasible LP, got one that is infeasible {states}. Relax a row, or add a slack with a "
-            "cost."
+            f"expected a feasible LP, got one that is infeasible {states}{_conflict(relaxed)}. Relax a row, or "
+            "add a slack with a cost."
         )
     if feasible.status == "optimal":
         given = feasible.primal[node.state_in]
-        priced = solve_lp(_with_incoming(lp, node, given, given), highs)
+        fixed = _with_incoming(lp, node, given, given)
+        priced = solve_lp(fixed, highs)
         if priced.status == "optimal":
             return None
         if priced.status == "unbounded":
+            along = find_ray(fixed)
+            where = f" along {', '.join(along[:SHOWN])}" if along else ""
             return (
-                "expected a bounded LP, got one whose cost falls for ever. Bound the columns that earn money, "
-                "or check the signs of the objective."
+                f"expected a bounded LP, got one whose cost falls for ever{where}. Bound the columns that earn "
+                "money, or check the signs of the objective."
             )
     return f"expected a solvable LP, got {feasible.status!r} from HiGHS. Look at the sizes of its numbers."
+
+
+def _conflict(lp: LpTemplate) -> str:
+    """The rows and columns that cannot hold together, as a clause; empty where HiGHS names none."""
+    found = find_conflict(lp)
+    if found is None:
+        return ""
+    parts = [
+        f"{what} {', '.join(names[:SHOWN])}"
+        for what, names in (("rows", found.rows), ("the bounds of", found.cols))
+        if names
+    ]
+    return f": {' and '.join(parts)} contradict each other"
 
 
 def _with_incoming(
