@@ -12,7 +12,15 @@ from sddp_runs import PATIENT
 
 from pycobre.comm import LocalBackend
 from pycobre.errors import OptionError
-from pycobre.sddp import CVaR, Expectation, IterationLimit, TrainOptions, estimate
+from pycobre.sddp import (
+    CVaR,
+    Expectation,
+    IterationLimit,
+    RiskMeasure,
+    TrainOptions,
+    estimate,
+    expectation_and_cvar,
+)
 from pycobre.sddp.bound import RootWork
 from pycobre.sddp.numbers import cut_values, ordered_dot, ordered_sum, spread
 from pycobre.sddp.openings import Openings
@@ -107,6 +115,10 @@ def test_options_are_checked_and_named():
     for wrong, text in (
         ({"forward_passes": 0}, "forward_passes: expected at least 1, got 0"),
         ({"threads": 0}, "threads: expected at least 1, got 0"),
+        ({"forward_passes": 2.5}, "forward_passes: expected a whole number, got 2.5"),
+        ({"max_depth": 0}, "max_depth: expected at least 1, got 0"),
+        ({"persistence": 1.0}, "persistence: expected a probability below 1, got 1.0"),
+        ({"selection": "level1"}, "selection: expected a Selection or None, got str"),
         ({"stopping": 7}, "stopping: expected a StoppingRule, got int"),
         ({"risk": "worst"}, "risk: expected a RiskMeasure, got str"),
     ):
@@ -118,6 +130,22 @@ def test_options_are_checked_and_named():
     assert found == {-1: Expectation(), 0: Expectation(), 1: CVaR(0.5), 2: Expectation()}
     with pytest.raises(OptionError, match="there is no node 'nowhere'"):
         TrainOptions(risk={"nowhere": CVaR(0.5)}).measures(problem)
+
+
+class Twice(RiskMeasure):
+    """A measure of one's own that is no dataclass."""
+
+    def __init__(self, share):
+        self.share = share
+
+    def weights(self, probability, costs):
+        return expectation_and_cvar(self.share, 0.5).weights(probability, costs)
+
+
+def test_options_differ_where_objects_of_ones_own_do():
+    keys = [TrainOptions(risk=Twice(share)).key()["risk"] for share in (0.25, 0.5, 0.5)]
+    assert keys == ["Twice(share=0.25)", "Twice(share=0.5)", "Twice(share=0.5)"]
+    assert TrainOptions(np.int64(3)).key() == TrainOptions(3).key()
 
 
 def test_estimate_counts_cuts_and_openings():

@@ -10,7 +10,6 @@ from solver_cases import INF, bits, random_case, template_of
 from pycobre.errors import ProblemError, SolverError
 from pycobre.solver import LpModel, PatchPlan, RowPool, SolverOptions, Target, create_engine
 from pycobre.solver.bundle import read_bundle
-from pycobre.solver.failure import locate
 from pycobre.solver.native import why_not_native
 
 PATHS = [
@@ -149,17 +148,6 @@ def test_crossed_patched_bounds_are_named(native):
         pytest.raises(SolverError, match=r"Patched bounds contradict each other: flow in \[6, 5\]"),
     ):
         engine.solve(model, np.zeros((1, 0)), np.array([[6.0]]))
-
-
-def test_locating_an_error_keeps_everything_and_says_where():
-    inner = SolverError(
-        "LP of chain 1, opening 2: infeasible.", chain=1, opening=2, status="infeasible", bundle="b"
-    )
-    outer = locate(inner, stage="winter", iteration=7, scenario=41)
-    assert str(outer) == "stage winter, iteration 7, scenario 41: LP of chain 1, opening 2: infeasible."
-    assert (outer.stage, outer.iteration, outer.scenario, outer.opening) == ("winter", 7, 41, 2)
-    assert (outer.chain, outer.status, outer.bundle) == (1, "infeasible", "b")
-    assert locate(inner, stage=3, opening=9).opening == 9
 
 
 @pytest.mark.parametrize("native", PATHS)

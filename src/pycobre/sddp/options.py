@@ -6,6 +6,8 @@ import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 
+import numpy as np
+
 from pycobre.errors import OptionError
 from pycobre.problem import ROOT, Problem
 from pycobre.sddp.risk import Expectation, RiskMeasure
@@ -37,10 +39,17 @@ class TrainOptions:
     solver: SolverOptions = field(default_factory=SolverOptions)
 
     def __post_init__(self) -> None:
-        if self.forward_passes < 1:
-            raise OptionError(f"forward_passes: expected at least 1, got {self.forward_passes}.")
-        if self.threads < 1:
-            raise OptionError(f"threads: expected at least 1, got {self.threads}.")
+        for name in ("forward_passes", "threads"):
+            _whole(name, getattr(self, name), 1)
+        if self.max_depth is not None:
+            _whole("max_depth", self.max_depth, 1)
+        if not 0.0 <= self.persistence < 1.0:
+            raise OptionError(f"persistence: expected a probability below 1, got {self.persistence}.")
+        if self.selection is not None and not isinstance(self.selection, Selection):
+            raise OptionError(
+                f"selection: expected a Selection or None, got {type(self.selection).__name__}. "
+                "Use Level1() or LimitedMemoryLevel1()."
+            )
         if not isinstance(self.stopping, StoppingRule):
             raise OptionError(
                 f"stopping: expected a StoppingRule, got {type(self.stopping).__name__}. "
@@ -84,6 +93,13 @@ class TrainOptions:
         return {name: _describe(value) for name, value in said.items()}
 
 
+def _whole(name: str, value: object, least: int) -> None:
+    if not isinstance(value, int | np.integer):
+        raise OptionError(f"{name}: expected a whole number, got {value!r}.")
+    if value < least:
+        raise OptionError(f"{name}: expected at least {least}, got {value}.")
+
+
 def _describe(value: object) -> str:
     """A text that is the same in every process: objects by class and fields, never by address."""
     if is_dataclass(value) and not isinstance(value, type):
@@ -93,6 +109,11 @@ def _describe(value: object) -> str:
         return "{" + ", ".join(f"{key}: {_describe(value[key])}" for key in sorted(value)) + "}"
     if isinstance(value, tuple | list):
         return "[" + ", ".join(_describe(item) for item in value) + "]"
+    if isinstance(value, np.generic):
+        value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return repr(value)
-    return type(value).__qualname__
+    inside = ", ".join(
+        f"{name}={_describe(held)}" for name, held in sorted(getattr(value, "__dict__", {}).items())
+    )
+    return f"{type(value).__qualname__}({inside})"

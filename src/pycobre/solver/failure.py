@@ -11,7 +11,7 @@ from pycobre.solver.explicit import explicit_lp, find_conflict, find_ray
 from pycobre.solver.highs import Status
 from pycobre.solver.job import ChainFailure, Job
 
-__all__ = ["describe", "failure_error", "locate"]
+__all__ = ["describe", "failure_error"]
 
 SHOWN = 8  # names listed in a message before "and n more"
 
@@ -96,28 +96,3 @@ def _unbounded(model: LpModel, template: LpTemplate) -> str:
 def _list(names: tuple[str, ...] | list[str]) -> str:
     shown = ", ".join(names[:SHOWN])
     return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
-
-
-def locate(
-    error: SolverError,
-    *,
-    stage: str | int,
-    iteration: int | None = None,
-    scenario: int | None = None,
-    opening: int | None = None,
-) -> SolverError:
-    """The same error with the place that only the caller knows, in front of its text and in its fields."""
-    parts = [f"stage {stage}"]
-    for name, value in (("iteration", iteration), ("scenario", scenario), ("opening", opening)):
-        if value is not None:
-            parts.append(f"{name} {value}")
-    return SolverError(
-        f"{', '.join(parts)}: {error.message}",
-        stage=stage,
-        iteration=iteration,
-        scenario=scenario,
-        opening=error.opening if opening is None else opening,
-        chain=error.chain,
-        status=error.status,
-        bundle=error.bundle,
-    )
