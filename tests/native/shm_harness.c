@@ -120,19 +120,20 @@ int main(int argc, char **argv) {
     shm_format(segment, size, CAPACITY, getpid(), 1, 1);
     rank_state *states = calloc(size, sizeof *states);
     pthread_t threads[SHM_MAX_RANKS];
-    static struct pollfd nobody[SHM_MAX_RANKS]; /* shared: nothing is ever written to it without descriptors */
-    for (uint32_t r = 0; r < size; r++) nobody[r].fd = -1;
+    struct pollfd *nobody = calloc((size_t)size * size, sizeof *nobody); /* `poll` writes into it: one row per rank */
+    for (uint32_t i = 0; i < size * size; i++) nobody[i].fd = -1;
     for (uint32_t r = 0; r < size; r++) {
         shm_bind(&states[r].channel, segment, r);
         states[r].channel.spin = r % 2 == 0;
         states[r].channel.timeout_ns = atol(argv[3]) * 1000000000;
-        states[r].channel.watched = nobody;
+        states[r].channel.watched = nobody + (size_t)r * size;
         states[r].channel.round = UINT32_MAX - 1000; /* the numbers of the rounds wrap around on the way */
         states[r].random = r + 1;
         pthread_create(&threads[r], NULL, run, &states[r]);
     }
     for (uint32_t r = 0; r < size; r++) pthread_join(threads[r], NULL);
     free(states);
+    free(nobody);
     printf("%ld wrong\n", (long)wrong);
     return wrong != 0;
 }

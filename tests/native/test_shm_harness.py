@@ -15,10 +15,7 @@ import pytest
 HEADERS = Path(__file__).parents[2] / "src" / "pycobre" / "_native"
 HARNESS = Path(__file__).with_name("shm_harness.c")
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler"),
-]
+pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 
 
 def build(directory: Path, sanitizer: str, headers: Path = HEADERS) -> Path:
@@ -42,16 +39,48 @@ def build(directory: Path, sanitizer: str, headers: Path = HEADERS) -> Path:
 
 def run(program: Path, ranks: int, rounds: int, timeout_s: int) -> subprocess.CompletedProcess[str]:
     command = [program, str(ranks), str(rounds), str(timeout_s)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=110)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+    if "FATAL: ThreadSanitizer: unexpected memory mapping" in done.stderr:
+        pytest.skip("this kernel places memory where this compiler's ThreadSanitizer cannot follow")
+    return done
 
 
-@pytest.mark.parametrize(("ranks", "rounds"), [(2, 20_000), (3, 5_000), (4, 3_000), (8, 500)])
-@pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
-def test_no_race_and_no_stray_access(sanitizer: str, ranks: int, rounds: int, tmp_path: Path) -> None:
-    done = run(build(tmp_path, sanitizer), ranks, rounds, 60)
+def changed_headers(directory: Path, file: str, *changes: tuple[str, str]) -> Path:
+    """A copy of the headers in which each text, found once in that file, is replaced by the other."""
+    headers = directory / "headers"
+    shutil.copytree(HEADERS, headers)
+    text = (headers / file).read_text()
+    for original, replacement in changes:
+        assert text.count(original) == 1
+        text = text.replace(original, replacement)
+    (headers / file).write_text(text)
+    return headers
+
+
+def expect_clean(done: subprocess.CompletedProcess[str]) -> None:
     assert done.stderr == ""
     assert done.stdout == "0 wrong\n"
     assert done.returncode == 0
+
+
+def test_no_race(tmp_path: Path) -> None:
+    expect_clean(run(build(tmp_path, "thread"), 3, 300, 60))
+
+
+def test_no_race_while_ranks_sleep_and_look_around(tmp_path: Path) -> None:
+    """With slices so short that most waits end in sleep, and look for dead peers many times."""
+    short = (
+        ("#define SHM_SLICE_NS 20000000 ", "#define SHM_SLICE_NS 20000 "),
+        ("#define SHM_YIELD_NS 1000000 ", "#define SHM_YIELD_NS 5000 "),
+    )
+    expect_clean(run(build(tmp_path, "thread", changed_headers(tmp_path, "shm_wait.h", *short)), 4, 200, 60))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("ranks", "rounds"), [(2, 20_000), (3, 5_000), (4, 3_000), (8, 500)])
+@pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
+def test_no_race_and_no_stray_access(sanitizer: str, ranks: int, rounds: int, tmp_path: Path) -> None:
+    expect_clean(run(build(tmp_path, sanitizer), ranks, rounds, 60))
 
 
 RACE = "WARNING: ThreadSanitizer: data race"
@@ -78,13 +107,9 @@ MUTANTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", MUTANTS)
 def test_mutants_are_found_out(what: str, tmp_path: Path) -> None:
     file, original, mutated, found = MUTANTS[what]
-    headers = tmp_path / "headers"
-    shutil.copytree(HEADERS, headers)
-    text = (headers / file).read_text()
-    assert text.count(original) == 1
-    (headers / file).write_text(text.replace(original, mutated))
-    program = build(tmp_path, "thread", headers)
+    program = build(tmp_path, "thread", changed_headers(tmp_path, file, (original, mutated)))
     assert found in run(program, 3, 300, 2).stderr
