@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from run_helpers import PASSES, asked_to_stop, options, problem, segments, workers_alive
+from small_case import one_reservoir
 
 import pycobre
 from pycobre.errors import BackendNotAvailable, InvalidBackend, OptionError, PolicyError, SolverError
@@ -110,6 +111,20 @@ def test_all_ranks_simulate_or_none_does(asked: int, expected: tuple[str, bool])
 def test_overrides_replace_options_by_path() -> None:
     result = pycobre.train(problem(), {"forward_passes": 2, "iteration_limit": 3})
     assert (result.iterations, result.total_cuts) == (3, 3 * 2 * 5)
+
+
+def test_overrides_come_in_groups_too() -> None:
+    case = one_reservoir()
+    flat = {"training.selection.forward_passes": 2, "training.tree_seed": 9}
+    nested = {"training": {"selection": {"forward_passes": 2}, "tree_seed": 9}}
+    whole = {"training": {"selection": {"method": "sampled", "forward_passes": 2}, "tree_seed": 9}}
+    results = [pycobre.train(case, overrides) for overrides in (flat, nested, whole)]
+    assert len({result.policy_digest for result in results}) == 1
+    assert results[0].policy_digest != pycobre.train(case).policy_digest
+    with pytest.raises(OptionError, match=r"Did you mean 'forward_passes'"):
+        pycobre.train(problem(), {"forward_pases": 2})
+    with pytest.raises(OptionError, match="primal_tolerance"):
+        pycobre.train(problem(), {"solver": {"primal_tolerence": 1e-6}})
 
 
 def test_training_works_from_a_thread() -> None:

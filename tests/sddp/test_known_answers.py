@@ -127,7 +127,9 @@ def test_an_opening_that_cannot_happen_is_not_solved():
         if isinstance(measure, Expectation):
             assert outcome.lower_bound == pytest.approx(solve_extensive_form(problem), rel=1e-9)
         else:
-            assert outcome.lower_bound == pytest.approx(7.0 * 1.0 + 1.0 * 2.0)  # 7 are all that stage 1 can keep
+            assert outcome.lower_bound == pytest.approx(
+                7.0 * 1.0 + 1.0 * 2.0
+            )  # 7 are all that stage 1 can keep
     paths = simulate(problem, outcome.policy, 50, LocalBackend())
     assert set(paths.opening.reshape(-1).tolist()) <= {0, 2, 3}
 

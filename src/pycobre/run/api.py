@@ -16,7 +16,7 @@ from pycobre.events import Event, RankTiming
 from pycobre.io.schemas import CONVERGENCE, TABLES
 from pycobre.io.tables import as_arrow
 from pycobre.problem import Problem
-from pycobre.run.options import problem_options
+from pycobre.run.options import by_path, problem_options
 from pycobre.run.pipeline import execute
 from pycobre.run.report import Report
 from pycobre.run.request import CaseSource, ProblemSource, Request
@@ -93,13 +93,13 @@ def train(
 ) -> TrainingResult:
     """Train a policy for a case (an object or a directory) or for a problem built in Python.
 
-    `config_overrides` replaces settings by dotted path: of a case those of its configuration
-    (`{"training.selection.forward_passes": 8}`), of a problem those of `TrainOptions`
-    (`{"forward_passes": 8, "iteration_limit": 50}`). With `num_workers` above 1 that many fresh processes share
-    the work, with the same bits in the result. `progress_callback` receives every event of every worker; a true
-    return value ends the run after the iteration, its exception too, and is raised then. Ctrl-C ends the run after
-    the current iteration; a second one at once. With `output`, results and checkpoints are written there;
-    `resume` goes on from the newest checkpoint in it, bit for bit.
+    `config_overrides` replaces settings by dotted path or in groups: of a case those of its configuration
+    (`{"training.selection.forward_passes": 8}`, `{"training": {"tree_seed": 7}}`), of a problem those of
+    `TrainOptions` (`{"forward_passes": 8, "iteration_limit": 50}`). With `num_workers` above 1 that many fresh
+    processes share the work, with the same bits in the result. `progress_callback` receives every event of every
+    worker; a true return value ends the run after the iteration, its exception too, and is raised then. Ctrl-C
+    ends the run after the current iteration; a second one at once. With `output`, results and checkpoints are
+    written there; `resume` goes on from the newest checkpoint in it, bit for bit.
     """
     request = Request(
         source=_source(case_or_problem, config_overrides, options),
@@ -216,14 +216,15 @@ def _source(
     overrides: Mapping[str, Any] | None,
     options: TrainOptions | None,
 ) -> CaseSource | ProblemSource:
+    settings = by_path(overrides or {})
     if isinstance(given, Problem):
-        return ProblemSource(given, problem_options(options or TrainOptions(), overrides or {}))
+        return ProblemSource(given, problem_options(options or TrainOptions(), settings))
     if options is not None:
         raise OptionError("options: expected config_overrides for a case, got TrainOptions.")
     from pycobre.io import load_case, with_overrides
 
     case = load_case(given) if isinstance(given, str | os.PathLike) else given
-    return CaseSource(with_overrides(case, overrides or {}))
+    return CaseSource(with_overrides(case, settings))
 
 
 def _policy_bytes(policy: Policy | str | os.PathLike[str] | None) -> bytes | None:

@@ -10,9 +10,23 @@ from typing import Any
 from pycobre.errors import OptionError
 from pycobre.sddp import AnyOf, IterationLimit, TimeLimit, TrainOptions
 
-__all__ = ["problem_options"]
+__all__ = ["by_path", "problem_options"]
 
 _SHORTHANDS = {"iteration_limit": IterationLimit, "time_limit": TimeLimit}
+
+
+def by_path(overrides: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Settings by dotted path, of a mapping whose values may be groups of settings, as in a file.
+
+    A group changes what it names and leaves the rest, except where it names a `method`: then it is a whole choice.
+    """
+    flat: dict[str, Any] = {}
+    for name, value in overrides.items():
+        if isinstance(value, Mapping) and value and "method" not in value:
+            flat |= by_path(value, f"{prefix}{name}.")
+        else:
+            flat[f"{prefix}{name}"] = value
+    return flat
 
 
 def problem_options(options: TrainOptions, overrides: Mapping[str, Any]) -> TrainOptions:
