@@ -11,12 +11,24 @@ from queue import Queue
 from typing import Any, NoReturn
 
 import pytest
-from tcp_helpers import TOKEN, gathering, log_lines, on_all, receive, running, shake_hands, train_a_little
+from tcp_helpers import (
+    TOKEN,
+    gathering,
+    log_lines,
+    on_all,
+    patient_handshakes,
+    receive,
+    running,
+    shake_hands,
+    train_a_little,
+)
 from waiting import until
 
 from pycobre.comm import Communicator, InitializationFailed, MissingConfiguration, TcpBackend, TcpConfig, tcp
 from pycobre.comm.tcp_door import Door
 from pycobre.comm.tcp_handshake import refusal
+
+__all__ = ["patient_handshakes"]
 
 LEFT = "left before the start"
 

@@ -19,6 +19,7 @@ from tcp_helpers import (
     gathering,
     log_lines,
     on_all,
+    patient_handshakes,
     receive,
     running,
     shake_hands,
@@ -29,7 +30,7 @@ from pycobre.comm import tcp_door
 from pycobre.comm.tcp_handshake import MAGIC, WorkerSide
 from pycobre.comm.wire import Call, Kind
 
-__all__ = ["engine"]
+__all__ = ["engine", "patient_handshakes"]
 
 Stranger = Callable[[socket.socket], None]
 SIZE = 3

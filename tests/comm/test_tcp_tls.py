@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tcp_helpers import DROPPED, gathering, log_lines, on_all, running, train_a_little
+from tcp_helpers import DROPPED, gathering, log_lines, on_all, patient_handshakes, running, train_a_little
 
 from pycobre.comm import InitializationFailed, MissingConfiguration, TcpBackend, TcpConfig
+
+__all__ = ["patient_handshakes"]
 
 
 @pytest.fixture(scope="module")
