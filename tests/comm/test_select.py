@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import sys
 import types
 
@@ -264,6 +266,21 @@ def test_shm_without_its_native_module_says_what_to_do(monkeypatch):
     assert not status
     assert "pycobre._native.shm is missing" in status.reason
     assert "C compiler" in status.reason
+
+
+def test_shm_on_a_system_without_pidfds(monkeypatch):
+    def refuse(pid):
+        raise OSError(errno.ENOSYS, "Function not implemented")
+
+    monkeypatch.setattr(os, "pidfd_open", refuse)
+    status = available_backends()["shm"]
+    assert not status
+    assert "refuses pidfds" in status.reason
+
+
+def test_shm_without_a_mount(monkeypatch):
+    monkeypatch.setattr(os.path, "isdir", lambda path: path != "/dev/shm")
+    assert "there is no shared-memory mount /dev/shm" in available_backends()["shm"].reason
 
 
 def test_shm_on_another_system(monkeypatch):

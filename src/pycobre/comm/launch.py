@@ -25,6 +25,7 @@ from types import TracebackType
 
 from pycobre.comm.channel import CHANNEL_FD_VARIABLE, Kind, MessageBuffer, frame
 from pycobre.comm.config import ShmConfig, TcpConfig
+from pycobre.comm.pidfd import open_pidfd
 from pycobre.errors import CollectiveFailed, InitializationFailed, InvalidBackend, WorkerError
 
 __all__ = ["PAYLOAD_FD_VARIABLE", "Rank", "RankGroup", "rank_environments"]
@@ -154,7 +155,7 @@ class RankGroup:
             ) from error
         finally:
             theirs.close()
-        started = Rank(rank, process, ours, pidfd=os.pidfd_open(process.pid))
+        started = Rank(rank, process, ours, pidfd=open_pidfd(process.pid))
         self.ranks.append(started)
         self._selector.register(ours, selectors.EVENT_READ, started)
         self._selector.register(started.pidfd, selectors.EVENT_READ, started)

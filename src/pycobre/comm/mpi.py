@@ -22,7 +22,8 @@ from pycobre.comm.config import mpi_patience_s
 from pycobre.comm.mpi_errors import translate
 from pycobre.comm.mpi_fold import fold_gathered
 from pycobre.comm.mpi_region import MpiRegion, Windows
-from pycobre.comm.mpi_watch import CARD_BYTES, Card, PeerWatch, departure, watch_supported
+from pycobre.comm.mpi_watch import CARD_BYTES, Card, PeerWatch, departure
+from pycobre.comm.pidfd import pidfds_work
 from pycobre.errors import CollectiveFailed, CommError, InitializationFailed, InvalidCommunicator
 
 if TYPE_CHECKING:
@@ -293,7 +294,7 @@ class MpiBackend(Communicator, SharedMemoryProvider):
         """Let the ranks of this node exchange what they need to notice each other's end."""
         watch = None
         card = Card(self._rank, os.getpid(), 0, b"")
-        if watch_supported():
+        if pidfds_work():
             end_job = functools.partial(mpi_job.end_job, self._mpi)
             watch = PeerWatch(self._rank, end_job, mpi_patience_s(os.environ))
             card = watch.card()

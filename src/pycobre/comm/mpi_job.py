@@ -25,8 +25,8 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from pycobre.comm.mpi_library import find_launcher
-from pycobre.comm.mpi_watch import watch_supported
 from pycobre.comm.mpi_witness import Witness, start_witness
+from pycobre.comm.pidfd import pidfds_work
 
 log = logging.getLogger("pycobre.comm")
 
@@ -80,7 +80,7 @@ def call_witness(mpi: Any, node: Any, rank: int) -> None:
     """
     global _witness, _witness_called
     launcher = find_launcher(os.environ)
-    if _witness_called or launcher is None or launcher.family != "MPICH" or not watch_supported():
+    if _witness_called or launcher is None or launcher.family != "MPICH" or not pidfds_work():
         return
     _witness_called = True
     packed = bytearray(_ADDRESS_BYTES)

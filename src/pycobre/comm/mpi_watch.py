@@ -19,10 +19,11 @@ import os
 import select
 import socket
 import struct
-import sys
 import threading
 from collections.abc import Callable
 from typing import NamedTuple
+
+from pycobre.comm.pidfd import open_pidfd
 
 CARD_BYTES = 64
 _CARD = struct.Struct("<qqqq")  # rank, process, process namespace, length of the notices' address after it
@@ -89,7 +90,7 @@ class PeerWatch:
             if card.rank == self._rank or card.namespace != _process_namespace():
                 continue  # in another container its process number means something else here
             try:
-                descriptor = os.pidfd_open(card.process)
+                descriptor = open_pidfd(card.process)
             except ProcessLookupError:
                 descriptor = os.open(
                     os.devnull, os.O_RDONLY
@@ -187,17 +188,6 @@ def departure(rank: int, operation: str, sequence: int, lost: int, last: int) ->
         f"rank {rank} needs rank {lost} in {operation}, collective {sequence} of this communicator, but rank "
         f"{lost} closed it, or came to its end, after collective {last}"
     )
-
-
-def watch_supported() -> bool:
-    """Whether this system has what watching needs: not before Linux 5.3, nor in a sandbox without pidfds."""
-    if not sys.platform.startswith("linux"):
-        return False
-    try:
-        os.close(os.pidfd_open(os.getpid()))
-    except OSError:
-        return False
-    return True
 
 
 def _is_stopped(process: int) -> bool:

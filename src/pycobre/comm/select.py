@@ -26,6 +26,7 @@ from typing import NamedTuple
 from pycobre.comm.api import Communicator
 from pycobre.comm.config import ShmConfig, TcpConfig
 from pycobre.comm.local import LocalBackend
+from pycobre.comm.pidfd import pidfds_work
 from pycobre.errors import BackendNotAvailable, CobreError, InitializationFailed, InvalidBackend
 
 log = logging.getLogger("pycobre.comm")
@@ -215,5 +216,13 @@ def _shm_status() -> BackendStatus:
             False,
             f"the native module pycobre._native.shm is missing ({error}): install a C compiler and the "
             "Python headers and reinstall pycobre, or use tcp",
+        )
+    if not os.path.isdir("/dev/shm"):
+        return BackendStatus(
+            False, "there is no shared-memory mount /dev/shm: mount a tmpfs there, or use tcp"
+        )
+    if not pidfds_work():
+        return BackendStatus(
+            False, "this system refuses pidfds, by which dead ranks are noticed (Linux 5.3 has them): use tcp"
         )
     return BackendStatus(True)

@@ -24,6 +24,7 @@ import numpy as np
 from pycobre._native import shm as native
 from pycobre.comm.config import ShmConfig
 from pycobre.comm.fold import ReduceOp
+from pycobre.comm.pidfd import open_pidfd
 from pycobre.comm.shm_failure import START, collective_failed
 from pycobre.errors import AllocationFailed, CollectiveFailed, InitializationFailed
 
@@ -261,7 +262,7 @@ def _wait_for_all(channel: native.Channel, segment: _Segment, config: ShmConfig,
 def _watch(channel: native.Channel, rank: int, pid: int, start_time: int) -> None:
     """Have the channel notice that process's end; a pid that is gone or reused already counts as ended."""
     try:
-        pidfd = os.pidfd_open(pid)
+        pidfd = open_pidfd(pid)
     except ProcessLookupError:
         pidfd = -1
     if pidfd < 0 or process_start_time(pid) != start_time:
