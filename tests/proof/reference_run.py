@@ -63,7 +63,11 @@ def _cvar() -> object:
 def fingerprint(report: Report) -> dict[str, str]:
     """Hashes by name; clocks are left out."""
     assert report.policy is not None
-    found = {"iterations": str(report.metadata["iterations"]), "policy file": _hash(report.policy.to_bytes())}
+    found = {
+        "iterations": str(report.metadata["iterations"]),
+        "cuts": report.metadata["policy_digest"],
+        "policy file": _hash(report.policy.to_bytes()),
+    }
     for name, columns in report.tables.items():
         if name == "timing":
             continue
