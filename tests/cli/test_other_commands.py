@@ -84,13 +84,47 @@ def test_verify_prints_a_table_and_a_verdict(case: Path) -> None:
 
 
 def test_verify_tells_runs_that_fail(case: Path) -> None:
-    done = pycobre(
-        "verify", case, "--ranks", "2", "--backends", "local,shm,mpi", "--threads", "1", "--iterations", 0
+    words = (
+        "--ranks",
+        "2",
+        "--backends",
+        "local,shm,mpi",
+        "--threads",
+        "1",
+        "--iterations",
+        2,
+        "--scenarios",
+        3,
     )
+    done = pycobre("verify", case, *words, COBRE_SHM_TIMEOUT_SECS="never")
     assert done.returncode == 1
     local, shm, mpi = done.stdout.splitlines()[1:4]
-    for row in (local, shm):
-        assert "failed: exit code 1: --iterations: expected at least 1, got 0" in row
+    assert "failed" not in local
+    assert "failed: exit code 4: " in shm
+    assert "COBRE_SHM_TIMEOUT_SECS" in shm
     assert "skipped: " in mpi or "failed: " in mpi
     assert " runs failed: docs/guides/why-did-my-run-stop.md" in done.stdout
     assert "the same" not in done.stdout
+
+
+def test_verify_compares_where_the_case_itself_stops(tmp_path: Path) -> None:
+    """Its rules are kept, but for the clock's, and end at the given iteration at the latest."""
+    case = tmp_path / "case"
+    assert pycobre("init", "one-reservoir", case).returncode == 0
+    config = json.loads((case / "config.json").read_text())
+    stalling = {"type": "bound_stalling", "iterations": 3, "tolerance": 1e9}
+    config["training"]["stopping_rules"] = [stalling, {"type": "iteration_limit", "limit": 50}]
+    config["training"]["stopping_rules"].append({"type": "time_limit", "seconds": 1e-9})
+    (case / "config.json").write_text(json.dumps(config))
+    for limit, last in ((20, "3"), (2, "2")):
+        words = ("--backends", "local", "--threads", "1", "--iterations", limit, "--scenarios", 3)
+        done = pycobre("verify", case, *words)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[1].split()[:4] == ["local", "1", "1", last]
+
+
+def test_verify_refuses_counts_that_compare_nothing(case: Path) -> None:
+    for option in ("--iterations", "--scenarios"):
+        done = pycobre("verify", case, option, 0)
+        assert done.returncode == 1
+        assert f"{option}: expected at least 1, got 0" in done.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
 import shlex
 import shutil
@@ -16,7 +17,7 @@ from pathlib import Path
 
 from pycobre.cli.progress import duration
 from pycobre.comm import available_backends
-from pycobre.errors import OptionError
+from pycobre.errors import OptionError, OutputError
 from pycobre.io.schemas import SIMULATION_TABLES
 from pycobre.results import Results, open_results
 
@@ -65,16 +66,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("case", metavar="CASE", type=Path, help="case directory")
     parser.add_argument("--ranks", default="1,2,3,4", metavar="N,…", help="numbers of ranks (1,2,3,4)")
     parser.add_argument("--backends", default="local,shm,tcp,mpi", metavar="B,…", help="backends (all four)")
-    parser.add_argument("--threads", default="1,2", metavar="T,…", help="threads of each rank (1,2)")
+    parser.add_argument("--threads", default="1,2,4", metavar="T,…", help="threads of each rank (1,2,4)")
     parser.add_argument(
         "--mpiexec", default="mpiexec", metavar="CMD", help="what starts MPI ranks, such as srun (mpiexec)"
     )
-    parser.add_argument("--iterations", type=int, default=20, metavar="N", help="training iterations (20)")
+    parser.add_argument(
+        "--iterations", type=int, default=20, metavar="N", help="stop there if the case does not before (20)"
+    )
     parser.add_argument("--scenarios", type=int, default=20, metavar="S", help="simulated scenarios (20)")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print a row per way and the verdict; 1 when anything differs."""
+    for name in ("iterations", "scenarios"):
+        if (count := getattr(arguments, name)) < 1:
+            raise OptionError(f"--{name}: expected at least 1, got {count}.")
+    rules = _stopping_rules(arguments.case, arguments.iterations)
     reasons = {name: status.reason for name, status in available_backends().items() if not status}
     launcher = shlex.split(arguments.mpiexec)
     if not launcher or shutil.which(launcher[0]) is None:
@@ -83,13 +90,13 @@ def run(arguments: argparse.Namespace) -> int:
     print(HEADING)
     first: Fingerprint | None = None
     differing = skipped = failed = 0
-    for way in wanted:
+    for number, way in enumerate(wanted):
         if way.backend in reasons:
             skipped += 1
             print(f"{way}  skipped: {reasons[way.backend]}", flush=True)
             continue
         try:
-            found, seconds = _run(arguments, way)
+            found, seconds = _run(arguments, rules, way, number)
         except _RunFailed as failure:
             failed += 1
             print(f"{way}  failed: {failure}", flush=True)
@@ -146,22 +153,42 @@ def _differences(a: Fingerprint, b: Fingerprint) -> str:
     return ", ".join(name for name in names if getattr(a, name) != getattr(b, name))
 
 
-def _run(arguments: argparse.Namespace, way: Way) -> tuple[Fingerprint, float]:
+def _stopping_rules(case: Path, iterations: int) -> str:
+    """The case's own rules as JSON, so that the iteration at which they stop is compared too.
+
+    They stop at `iterations` at the latest. A limit of time is left out: where the clock stops a run is no promise.
+    """
+    from pycobre.io import case_files, load_case
+
+    rules = json.loads(case_files(load_case(case))["config.json"])["training"]["stopping_rules"]
+    limits = [rule["limit"] for rule in rules if rule["type"] == "iteration_limit"]
+    kept = [rule for rule in rules if rule["type"] not in ("iteration_limit", "time_limit")]
+    return json.dumps([*kept, {"type": "iteration_limit", "limit": min([iterations, *limits])}])
+
+
+def _run(arguments: argparse.Namespace, rules: str, way: Way, number: int) -> tuple[Fingerprint, float]:
     with tempfile.TemporaryDirectory(prefix="pycobre-verify-") as output:
         command = [sys.executable, "-m", "pycobre", "run", str(arguments.case), "--output", output, "--quiet"]
-        command += ["--iterations", str(arguments.iterations), "--scenarios", str(arguments.scenarios)]
+        command += ["--set", f"training.stopping_rules={rules}", "--scenarios", str(arguments.scenarios)]
         command += ["--backend", way.backend, "--threads", str(way.threads)]
         if way.backend == "mpi":
             launcher = shlex.split(arguments.mpiexec)
             command = [*launcher, "-n", str(way.ranks), *_mpi_flags(launcher[0]), *command]
         elif way.ranks > 1:
             command += ["--workers", str(way.ranks)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        environ = {**os.environ, "PYTHONHASHSEED": str(number)}  # the order of sets may not matter either
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
         if done.returncode != 0:
             said = (done.stderr or done.stdout).strip().splitlines()
             error = next((line for line in said if line.startswith("error: ")), said[-1] if said else "")
             raise _RunFailed(f"exit code {done.returncode}: {error.removeprefix('error: ')}")
-        results = open_results(output)
+        try:
+            results = open_results(output)
+        except OutputError as error:
+            where = "Set TMPDIR to a directory that all hosts see."
+            raise _RunFailed(
+                f"rank 0 wrote its results where they are not seen from here. {where}"
+            ) from error
         return fingerprint(results), float(results.metadata["elapsed_s"])
 
 
