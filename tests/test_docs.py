@@ -1,6 +1,7 @@
 """Every `python` and `sh` block of the documentation runs; so does the README's example.
 
-Blocks of one page share a namespace and run in order, in an empty directory. What only illustrates is `text`.
+Blocks of one page run in order, in a directory that is empty at first; those in Python share a namespace. What only
+illustrates is `text`.
 """
 
 from __future__ import annotations
@@ -37,29 +38,19 @@ def identify(page: Path) -> str:
 
 
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(b[0] == "python" for b in blocks(page))], ids=identify
+    "page", [page for page in PAGES if any(b[0] in EXECUTED for b in blocks(page))], ids=identify
 )
-def test_python_blocks_run(page, tmp_path, monkeypatch):
+def test_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     namespace: dict[str, object] = {"__name__": "docs_page"}
     for language, code, line in blocks(page):
         if language == "python":
             # Empty lines in front, so that a traceback shows the line of the page.
             exec(compile("\n" * (line - 1) + code, str(page), "exec"), namespace)
-
-
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(b[0] == "sh" for b in blocks(page))], ids=identify
-)
-def test_shell_blocks_run(page, tmp_path):
-    if page.name in SHELL_ELSEWHERE:
-        pytest.skip("these commands install and test the package: .ci/run runs them")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    for language, code, line in blocks(page):
-        if language == "sh":
+        elif language == "sh" and page.name not in SHELL_ELSEWHERE:
             done = subprocess.run(
                 ["bash", "-euo", "pipefail", "-c", code],
-                cwd=tmp_path,
                 env=os.environ | {"PATH": path},
                 capture_output=True,
                 text=True,
