@@ -89,7 +89,7 @@ def gathering(size: int, **options: Any) -> Iterator[Gathering]:
 
         group.ranks[0] = pool.submit(TcpBackend, group.config(0), on_listening=note)
         group.ranks[0].add_done_callback(lambda _: listening.set())
-        assert listening.wait(60)
+        assert listening.wait(200)
         try:
             yield group
         finally:

@@ -150,7 +150,7 @@ def aborted_from_another_thread(comm: Communicator, directory: str) -> str:
     else:
         until_exists(Path(directory, "asleep"))
         comm.abort("enough")
-    waiting.join(60)
+    waiting.join(200)
     Path(directory, str(comm.rank)).touch()
     return failures[0]
 

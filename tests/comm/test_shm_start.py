@@ -51,7 +51,7 @@ def start(name: str, rank: int, size: int, timeout_s: float = 60.0) -> ShmBacken
 def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run code in an interpreter of its own."""
     command = [sys.executable, "-W", "error", "-c", textwrap.dedent(code), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, timeout=200)
 
 
 def failure_of(name: str, rank: int, size: int, timeout_s: float = 60.0) -> str:
@@ -263,7 +263,7 @@ def test_an_interrupt_while_waiting_for_others_leaves_nothing(name: str, tmp_pat
     assert process.pid is not None
     until_asleep(process.pid)
     os.kill(process.pid, signal.SIGINT)
-    process.join(60)
+    process.join(200)
     assert process.exitcode == 1
 
 

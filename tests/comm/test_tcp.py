@@ -123,8 +123,8 @@ class MixedStarter(TcpStarter):
 @pytest.mark.parametrize("python_ranks", ["0", "1"])
 def test_both_engines_in_one_run(python_ranks: str) -> None:
     environ = {"PYTHON_RANKS": python_ranks}
-    run_ranks(MixedStarter(), 4, move_sizes, environ=environ, timeout=60)
-    run_ranks(MixedStarter(), 3, reduce_letters, "efd", 40_000, environ=environ, timeout=60)
+    run_ranks(MixedStarter(), 4, move_sizes, environ=environ, timeout=200)
+    run_ranks(MixedStarter(), 3, reduce_letters, "efd", 40_000, environ=environ, timeout=200)
 
 
 class LateBytes:
@@ -154,14 +154,14 @@ class LateBytes:
         with suppress(OSError):  # it may have gone first
             target.shutdown(socket.SHUT_WR)
         if gated:
-            self._threads[2].join(60)
+            self._threads[2].join(200)
             source.close()
             target.close()
 
     def close(self) -> None:
         self.listener.close()
         for thread in self._threads:
-            thread.join(60)
+            thread.join(200)
 
 
 def test_blocks_are_forwarded_before_a_late_rank_comes(engine: str) -> None:
@@ -189,7 +189,7 @@ def test_blocks_are_forwarded_before_a_late_rank_comes(engine: str) -> None:
             assert not relay.go.is_set()
             assert not done
             relay.go.set()
-            thread.join(60)
+            thread.join(200)
             assert done == [None] * 4
             for result in results:
                 assert np.array_equal(result, np.repeat(np.arange(1, 5), count))
@@ -205,7 +205,7 @@ def abort_elsewhere(comm: TcpBackend, waiting: threading.Event) -> str:
     if comm.rank == 1:
         threading.Timer(0.2, comm.abort, args=("from another thread",)).start()
     if comm.rank == 2:
-        waiting.wait(60)
+        waiting.wait(200)
         with suppress(CollectiveFailed):  # all the others had entered, so this one may complete
             comm.barrier()
     with pytest.raises(CollectiveFailed) as caught:
@@ -244,7 +244,7 @@ def test_a_job_that_is_stopped_as_a_whole_does_not_time_out(starter: TcpStarter,
 
     def run() -> None:
         environ = {"COBRE_TCP_TIMEOUT_SECS": "10"}
-        results.extend(run_ranks(starter, 3, work_until_told, str(tmp_path), environ=environ, timeout=60))
+        results.extend(run_ranks(starter, 3, work_until_told, str(tmp_path), environ=environ, timeout=200))
 
     thread = threading.Thread(target=run)
     thread.start()

@@ -110,7 +110,7 @@ def test_a_rank_leaves_outside_a_collective(odd: int, manner: str, moment: str, 
             assert f"rank {odd}" in account.text
             assert WORDS[manner] in account.text
             assert account.seconds < PROMPT_S
-        assert cast.processes[odd].wait(60) == EXIT_CODES[manner]
+        assert cast.processes[odd].wait(100) == EXIT_CODES[manner]
 
 
 @pytest.mark.parametrize("manner", ["kill", "exception", "close"])
@@ -143,7 +143,7 @@ def test_a_rank_leaves_a_collective_it_waits_in(odd: int, manner: str, tmp_path:
             assert account.blamed == odd
             assert WORDS_INSIDE[manner] in account.text
             assert account.seconds < PROMPT_S
-        assert cast.processes[odd].wait(60) == EXIT_CODES_INSIDE[manner]
+        assert cast.processes[odd].wait(100) == EXIT_CODES_INSIDE[manner]
 
 
 @pytest.mark.parametrize("odd", ROLES)
@@ -162,7 +162,7 @@ def test_a_stopped_rank_is_blamed_at_the_timeout_and_learns_of_it(
         assert max(account.waited for account in accounts) > 0.9 * SHORT_S
         cast.processes[odd].send_signal(signal.SIGCONT)
         if moment == "inside":
-            assert cast.processes[odd].wait(60) == 1
+            assert cast.processes[odd].wait(100) == 1
         else:
             late = cast.account(odd)
             assert late.blamed == odd

@@ -104,6 +104,6 @@ def test_last_words_are_understood(engine: str, rank: int) -> None:
 def test_with_atheris(tmp_path: Path) -> None:
     pytest.importorskip("atheris", reason="atheris is not installed: pip install atheris")
     command = [sys.executable, fuzzing.__file__, "-max_total_time=60", f"-artifact_prefix={tmp_path}/"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr[-3000:]
     print(done.stderr[-300:])

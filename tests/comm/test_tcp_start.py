@@ -164,7 +164,7 @@ def test_the_missing_are_listed_on_every_rank_that_came(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(tcp, "Door", NotedDoor)
     with gathering(4) as group:
-        door = doors.get(timeout=60)
+        door = doors.get(timeout=200)
         worker = group.add(2)
         with socket.create_connection(("127.0.0.1", group.port)) as stranger:
             assert shake_hands(stranger, 1, 4, "guess").refused is not None

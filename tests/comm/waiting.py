@@ -13,7 +13,7 @@ _PAUSE_S = 0.002
 _LOOKS = 8
 
 
-def until(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
+def until(condition: Callable[[], bool], timeout_s: float = 200.0) -> None:
     """Look again and again until it is so."""
     pause = threading.Event()
     deadline = time.monotonic() + timeout_s

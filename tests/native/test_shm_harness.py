@@ -39,7 +39,7 @@ def build(directory: Path, sanitizer: str, headers: Path = HEADERS) -> Path:
 
 def run(program: Path, ranks: int, rounds: int, timeout_s: int) -> subprocess.CompletedProcess[str]:
     command = [program, str(ranks), str(rounds), str(timeout_s)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=250)
     if "FATAL: ThreadSanitizer: unexpected memory mapping" in done.stderr:
         pytest.skip("this kernel places memory where this compiler's ThreadSanitizer cannot follow")
     return done

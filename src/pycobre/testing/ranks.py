@@ -26,7 +26,7 @@ from pycobre.testing.starters import Starter, starter_for
 from pycobre.testing.threads import ThreadBackend
 from pycobre.testing.worker import Outcome, Released, Task
 
-_START_TIMEOUT_S = 90.0
+_START_TIMEOUT_S = 240.0
 _END_TIMEOUT_S = 60.0
 _SHOWN_STDERR = 4000
 _WORKER = "import sys; from pycobre.testing.worker import main; main(sys.argv[1:])"
