@@ -14,6 +14,7 @@ import numpy as np
 from pycobre.cases.parts import (
     IN_SERVICE,
     bus,
+    correlated,
     hydro,
     months,
     months_before,
@@ -31,10 +32,6 @@ from pycobre.model.initial import InflowObservation, InitialConditions, InitialS
 from pycobre.model.scenarios import (
     ArCoefficients,
     BlockFactor,
-    Correlation,
-    CorrelationEntity,
-    CorrelationGroup,
-    CorrelationProfile,
     InflowStats,
     LoadFactors,
     LoadStats,
@@ -193,18 +190,5 @@ def cascade() -> Case:
             for place in LOAD_MW
             for t in range(STAGES)
         ),
-        correlation=Correlation(
-            method="spectral",
-            profiles={
-                "default": CorrelationProfile(
-                    correlation_groups=(
-                        CorrelationGroup(
-                            name="rivers",
-                            entities=tuple(CorrelationEntity(type="inflow", id=i) for i in plants),
-                            matrix=CORRELATION,
-                        ),
-                    )
-                )
-            },
-        ),
+        correlation=correlated(plants, CORRELATION),
     )

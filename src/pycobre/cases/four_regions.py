@@ -13,6 +13,7 @@ import numpy as np
 from pycobre.cases.parts import (
     IN_SERVICE,
     bus,
+    correlated,
     hydro,
     months,
     productivity,
@@ -26,10 +27,6 @@ from pycobre.model.horizon import PolicyGraph
 from pycobre.model.initial import InitialConditions, InitialStorage
 from pycobre.model.scenarios import (
     BlockFactor,
-    Correlation,
-    CorrelationEntity,
-    CorrelationGroup,
-    CorrelationProfile,
     InflowStats,
     LoadFactors,
     LoadStats,
@@ -202,20 +199,7 @@ def four_regions() -> Case:
             for region in range(len(LOAD_MW))
             for t in stage
         ),
-        correlation=Correlation(
-            method="spectral",
-            profiles={
-                "default": CorrelationProfile(
-                    correlation_groups=(
-                        CorrelationGroup(
-                            name="rivers",
-                            entities=tuple(CorrelationEntity(type="inflow", id=i) for i in plants),
-                            matrix=CORRELATION,
-                        ),
-                    )
-                )
-            },
-        ),
+        correlation=correlated(plants, CORRELATION),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import date
 
 from pycobre.model.config import (
@@ -17,6 +18,7 @@ from pycobre.model.config import (
 from pycobre.model.horizon import Block, PreStudyStage, Season, SeasonDefinitions, Stage, StateVariables
 from pycobre.model.penalties import BusPenalties, HydroPenalties, LinePenalties, Penalties, SourcePenalties
 from pycobre.model.production import StageRange, StageRangeProduction
+from pycobre.model.scenarios import Correlation, CorrelationEntity, CorrelationGroup, CorrelationProfile
 from pycobre.model.system import (
     Bus,
     DeficitSegment,
@@ -35,6 +37,7 @@ __all__ = [
     "IN_SERVICE",
     "block_shares",
     "bus",
+    "correlated",
     "hydro",
     "months",
     "months_before",
@@ -183,6 +186,15 @@ def productivity(hydro_id: int, mw_per_m3s: float) -> StageRangeProduction:
     """The same productivity in all stages."""
     span = StageRange(start_stage_id=0, model="constant_productivity", productivity_mw_per_m3s=mw_per_m3s)
     return StageRangeProduction(hydro_id=hydro_id, stage_ranges=(span,))
+
+
+def correlated(plants: Iterable[int], matrix: tuple[tuple[float, ...], ...]) -> Correlation:
+    """Inflows of all plants in one group, correlated alike in every season."""
+    entities = tuple(CorrelationEntity(type="inflow", id=plant) for plant in plants)
+    group = CorrelationGroup(name="rivers", entities=entities, matrix=matrix)
+    return Correlation(
+        method="spectral", profiles={"default": CorrelationProfile(correlation_groups=(group,))}
+    )
 
 
 def usual_penalties(deficit_cost: float) -> Penalties:

@@ -234,16 +234,6 @@ class BasisBlock:
             return False
         return not (starts[1:] < starts[:-1]).any() and not (slots < 0).any()
 
-    @classmethod
-    def cold(cls, n: int, template: LpTemplate) -> BasisBlock:
-        return cls(
-            np.zeros(n, np.uint8),
-            np.zeros((n, template.num_cols), np.int8),
-            np.zeros((n, template.num_rows), np.int8),
-            np.zeros(n + 1, np.int32),
-            np.empty(0, np.int32),
-        )
-
     def slots(self, chain: int) -> I32:
         return self.pool_slots[self.pool_starts[chain] : self.pool_starts[chain + 1]]
 
