@@ -28,7 +28,7 @@ def test_sums_per_rank_are_noticed() -> None:
 def test_a_seed_that_depends_on_the_rank_is_noticed() -> None:
     found = noticed("seed_per_rank", RANKS)
     assert len(found) == len(RANKS)
-    assert all({"lower bound", "cuts", "policy file"} <= set(names) for names in found.values())
+    assert all({"upper bound", "cuts", "policy file"} <= set(names) for names in found.values())
 
 
 def test_a_hot_start_without_a_reset_is_noticed() -> None:
