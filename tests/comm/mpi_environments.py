@@ -3,7 +3,7 @@
 Two libraries cannot live in one environment, and the one that runs pytest should have none. An environment is
 kept between runs, under a name that tells what is in it; `PYCOBRE_TEST_CACHE` says where.
 
-A process that used one removes at its end what killed MPI jobs cannot: their files in shared memory.
+A process that used one removes at its end what killed MPI jobs cannot: their files in shared memory and in /tmp.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ REQUIREMENTS = {
 # For each of two steps. A new machine downloads some 60 MB here; conftest.py gives tests that may do so their time.
 _STEP_TIMEOUT_S = 240
 _SHARED_MEMORY = Path("/dev/shm")
+_JUST_MADE_S = 60.0
 _SHARED_FILES = ("mpich_shm_*", "sm_segment.*", "osc_sm.*")
 
 
@@ -111,7 +112,8 @@ def _step(command: list[str | Path]) -> None:
 
 
 def remove_orphans(since: float) -> None:
-    """Remove MPI's files in shared memory that were made after `since` and that no process uses any more."""
+    """Remove the files of MPI that were made after `since` and that no process uses any more."""
+    _remove_descriptions(since)
     files = [file for pattern in _SHARED_FILES for file in _SHARED_MEMORY.glob(pattern)]
     orphans = {str(file) for file in files if _made(file) >= since}
     if not orphans:
@@ -122,6 +124,21 @@ def remove_orphans(since: float) -> None:
             orphans -= _used(process / entries)
     for orphan in orphans:
         Path(orphan).unlink(missing_ok=True)
+
+
+def _remove_descriptions(since: float) -> None:
+    """MPICH's launcher describes the machine in files of /tmp, whatever TMPDIR says, and killed ones leave them.
+
+    They are open only while they are read. Those that a job has just made are left, and all while one runs.
+    """
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            if (process / "comm").read_text().strip() == "hydra_pmi_proxy":
+                return
+    for file in Path("/tmp").glob("hydra_hwloc_xmlfile_*"):
+        if since <= _made(file) < time.time() - _JUST_MADE_S:
+            with contextlib.suppress(PermissionError):  # another user's
+                file.unlink(missing_ok=True)
 
 
 def _made(file: Path) -> float:
