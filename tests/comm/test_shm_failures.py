@@ -48,7 +48,7 @@ class Cast:
 
     def account(self, rank: int) -> Account:
         """Wait for a rank to end well, and read what it wrote."""
-        assert self.processes[rank].wait(100) == 0, f"rank {rank} failed: see its output"
+        assert self.processes[rank].wait(200) == 0, f"rank {rank} failed: see its output"
         return Account(**json.loads((self.directory / f"account-{rank}").read_text()))
 
 
@@ -94,7 +94,7 @@ def test_a_rank_leaves_outside_a_collective(manner: str, moment: str, tmp_path: 
             assert account.blamed == ODD
             assert WORDS[manner] in account.text
             assert account.seconds < PROMPT_S
-        assert cast.processes[ODD].wait(100) == EXIT_CODES[manner]
+        assert cast.processes[ODD].wait(200) == EXIT_CODES[manner]
 
 
 WORDS_INSIDE = {
@@ -115,7 +115,7 @@ def test_a_rank_leaves_a_collective_it_waits_in(manner: str, tmp_path: Path) -> 
             assert account.blamed == ODD
             assert WORDS_INSIDE[manner] in account.text
             assert account.seconds < PROMPT_S
-        assert cast.processes[ODD].wait(100) == EXIT_CODES_INSIDE[manner]
+        assert cast.processes[ODD].wait(200) == EXIT_CODES_INSIDE[manner]
 
 
 @pytest.mark.parametrize("moment", ["before", "between", "inside"])
@@ -131,7 +131,7 @@ def test_a_stopped_rank_is_blamed_at_the_timeout_and_learns_of_it(moment: str, t
         cast.processes[ODD].send_signal(signal.SIGCONT)
         if moment == "inside":
             # It completes the barrier it had entered, as the others did, and fails in the next.
-            assert cast.processes[ODD].wait(100) == 1
+            assert cast.processes[ODD].wait(200) == 1
         else:
             late = cast.account(ODD)
             assert late.blamed == ODD

@@ -44,7 +44,7 @@ def name() -> Iterator[str]:
     assert not remains, "the test left its segment behind"
 
 
-def start(name: str, rank: int, size: int, timeout_s: float = 60.0) -> ShmBackend:
+def start(name: str, rank: int, size: int, timeout_s: float = 200.0) -> ShmBackend:
     return ShmBackend(ShmConfig(name, rank, size, timeout_s))
 
 
@@ -54,7 +54,7 @@ def python(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=200)
 
 
-def failure_of(name: str, rank: int, size: int, timeout_s: float = 60.0) -> str:
+def failure_of(name: str, rank: int, size: int, timeout_s: float = 200.0) -> str:
     with pytest.raises(InitializationFailed) as caught:
         start(name, rank, size, timeout_s)
     assert caught.value.backend == "shm"
@@ -207,7 +207,7 @@ def test_a_rank_that_is_taken_a_size_that_differs_and_a_name_in_use(name: str) -
     assert f"/dev/shm/{name} exists already and is in use: process {os.getpid()}" in taken
     assert "is for 3 ranks, expected 4" in failure_of(name, 1, 4)
     config = ShmConfig(name, 1, 3)
-    attached = shm_segment._attach(f"/dev/shm/{name}", config, time.monotonic() + 60)
+    attached = shm_segment._attach(f"/dev/shm/{name}", config, time.monotonic() + 200)
     twice = failure_of(name, 1, 3)
     assert f"rank 1 is already taken by process {os.getpid()}" in twice
     assert "Every process needs its own COBRE_SHM_RANK" in twice

@@ -64,7 +64,7 @@ def expect_clean(done: subprocess.CompletedProcess[str]) -> None:
 
 
 def test_no_race(tmp_path: Path) -> None:
-    expect_clean(run(build(tmp_path, "thread"), 3, 300, 60))
+    expect_clean(run(build(tmp_path, "thread"), 3, 300, 180))
 
 
 def test_no_race_while_ranks_sleep_and_look_around(tmp_path: Path) -> None:
@@ -73,14 +73,14 @@ def test_no_race_while_ranks_sleep_and_look_around(tmp_path: Path) -> None:
         ("#define SHM_SLICE_NS 20000000 ", "#define SHM_SLICE_NS 20000 "),
         ("#define SHM_YIELD_NS 1000000 ", "#define SHM_YIELD_NS 5000 "),
     )
-    expect_clean(run(build(tmp_path, "thread", changed_headers(tmp_path, "shm_wait.h", *short)), 4, 200, 60))
+    expect_clean(run(build(tmp_path, "thread", changed_headers(tmp_path, "shm_wait.h", *short)), 4, 200, 180))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("ranks", "rounds"), [(2, 20_000), (3, 5_000), (4, 3_000), (8, 500)])
 @pytest.mark.parametrize("sanitizer", ["thread", "address,undefined"])
 def test_no_race_and_no_stray_access(sanitizer: str, ranks: int, rounds: int, tmp_path: Path) -> None:
-    expect_clean(run(build(tmp_path, sanitizer), ranks, rounds, 60))
+    expect_clean(run(build(tmp_path, sanitizer), ranks, rounds, 180))
 
 
 RACE = "WARNING: ThreadSanitizer: data race"

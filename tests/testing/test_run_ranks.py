@@ -127,7 +127,7 @@ def test_a_process_that_a_rank_leaves_behind_is_killed_and_fails_the_test():
     (pid,) = group.run(functions.leave_process, connect=False)
     with pytest.raises(AssertionError, match=f"process {pid} was left behind"):
         group.close()
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 200
     while alive(pid):
         assert time.monotonic() < deadline, "the process lives on"
         os.sched_yield()

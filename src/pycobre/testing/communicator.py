@@ -117,14 +117,14 @@ class CommunicatorTests(RankTests):
     def test_a_rank_that_leaves_is_blamed_at_once(self, several: int, body: Any) -> None:
         self.require(self.notices_absence, "a rank that leaves is not noticed")
         for odd in (0, several - 1):
-            self.run(several, body, odd, environ=self.long_patience(), timeout=90)
+            self.run(several, body, odd, environ=self.long_patience(), timeout=200)
 
     def test_a_rank_that_dies_is_blamed_at_once(self, several: int) -> None:
         self.require(self.notices_absence, "a rank that dies is not noticed")
         self.require(self.backend != "threads", "threads cannot be killed")
         for odd in (0, several - 1):
             with pytest.raises(ExceptionGroup) as caught:
-                self.run(several, failures.die, odd, environ=self.long_patience(), timeout=90)
+                self.run(several, failures.die, odd, environ=self.long_patience(), timeout=200)
             (death,) = caught.value.exceptions
             assert isinstance(death, WorkerError)
             assert (death.rank, death.exit_code) == (odd, -9)
@@ -136,7 +136,7 @@ class CommunicatorTests(RankTests):
         odd = 0 if several % 2 == 0 else several - 1
         # The patience is also for those who come, on a machine that may have other things to do.
         environ = {self.patience_variable: "10"}
-        self.run(several, failures.stall, odd, str(tmp_path), environ=environ, timeout=90)
+        self.run(several, failures.stall, odd, str(tmp_path), environ=environ, timeout=200)
 
     def test_use_after_close(self, size: int) -> None:
         assert self.run(size, collectives.closing) == [["InvalidCommunicator"] * 4] * size

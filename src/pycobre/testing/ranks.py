@@ -27,7 +27,7 @@ from pycobre.testing.threads import ThreadBackend
 from pycobre.testing.worker import Outcome, Released, Task
 
 _START_TIMEOUT_S = 240.0
-_END_TIMEOUT_S = 60.0
+_END_TIMEOUT_S = 120.0
 _SHOWN_STDERR = 4000
 _WORKER = "import sys; from pycobre.testing.worker import main; main(sys.argv[1:])"
 
@@ -37,7 +37,7 @@ def run_ranks(
     n: int,
     fn: Callable[..., Any],
     *args: Any,
-    timeout: float = 60.0,
+    timeout: float = 120.0,
     environ: Mapping[str, str] | None = None,
     connect: bool = True,
 ) -> list[Any]:
@@ -82,7 +82,7 @@ class RankGroup:
         self,
         fn: Callable[..., Any],
         *args: Any,
-        timeout: float = 60.0,
+        timeout: float = 120.0,
         environ: Mapping[str, str] | None = None,
         connect: bool = True,
     ) -> list[Any]:
