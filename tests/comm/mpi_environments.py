@@ -209,13 +209,17 @@ class EnvironmentStarter(Starter):
     def connect(self, environ: Mapping[str, str]) -> Communicator:
         return create_communicator("mpi")
 
+    def job_variables(self) -> dict[str, str]:
+        """What the ranks need in their environment."""
+        return job_variables(self.library)
+
     def command(self, size: int, worker: list[str]) -> list[list[str]]:
         require_environment(self.library)
         _, *options, code, path = worker
         # The ranks take this process's module path; mpi4py must be found before that.
         python = [str(environment(self.library) / "bin/python"), *options, f"import mpi4py; {code}", path]
         # A killed launcher of Open MPI leaves its directory behind; here it goes with the group's.
-        environ = job_variables(self.library) | {"TMPDIR": str(Path(path).parent)}
+        environ = self.job_variables() | {"TMPDIR": str(Path(path).parent)}
         command = ["env", *(f"{name}={value}" for name, value in environ.items())]
         for rank in range(size):
             command += mpiexec(self.library, 1) if rank == 0 else [":", "-n", "1"]

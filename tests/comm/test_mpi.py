@@ -12,7 +12,7 @@ from typing import Any
 import mpi_bodies
 import numpy as np
 import pytest
-from mpi_environments import EnvironmentStarter, require_environment
+from mpi_environments import EnvironmentStarter, require_environment, variables
 
 from pycobre.testing import RankGroup, run_ranks
 
@@ -125,6 +125,10 @@ def test_a_thread_level_that_is_too_low(starter: EnvironmentStarter) -> None:
 
 class SmallMountStarter(EnvironmentStarter):
     """Ranks that see a /dev/shm of 64 MiB, as in a container."""
+
+    def job_variables(self) -> dict[str, str]:
+        # Nobody else is in that mount, and a directory made for the job would be hidden behind it.
+        return variables(self.library)
 
     def command(self, size: int, worker: list[str]) -> list[list[str]]:
         (command,) = super().command(size, worker)
