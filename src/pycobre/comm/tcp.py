@@ -214,7 +214,8 @@ class TcpBackend(Communicator, SharedMemoryProvider):
                 if trouble is None:
                     return False
                 blamed, text = self._explain(Trouble(*trouble))
-                log.info("tcp: %s", text)
+                # At the end of a healthy run somebody is the first to close.
+                log.log(logging.DEBUG if trouble[0] == What.SHUTDOWN else logging.INFO, "tcp: %s", text)
                 self._declare(failure(blamed, text), told=rank)
         finally:
             self._turn.release()
