@@ -54,7 +54,7 @@ def test_blocks_run(page, tmp_path, monkeypatch):
                 env=os.environ | {"PATH": path},
                 capture_output=True,
                 text=True,
-                timeout=250,
+                timeout=500,
                 check=False,
             )
             assert done.returncode == 0, f"{page}:{line}\n{done.stdout}{done.stderr}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 PYCOBRE = [sys.executable, "-m", "pycobre"]
 #: What a command may take on the busiest machine; less than what a test may.
-PATIENCE_S = 250
+PATIENCE_S = 500
 
 
 def pycobre(*words: object, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:

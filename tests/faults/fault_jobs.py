@@ -31,7 +31,7 @@ __all__ = ["Conductor", "Ended", "run_programs", "run_workers", "variables"]
 
 HERE = Path(__file__).parent
 PROGRAM = str(HERE / "fault_rank.py")
-HANG_S = 150.0
+HANG_S = 600.0
 _BURN = """
 import os, time
 os.sched_setaffinity(0, {%d})
@@ -122,6 +122,7 @@ def variables(trial: Trial, directory: Path, action: str, mount: str) -> dict[st
         "TMPDIR": str(directory / "tmp"),
         "COBRE_SHM_TIMEOUT_SECS": str(trial.patience_s),
         "COBRE_TCP_TIMEOUT_SECS": str(trial.patience_s),
+        "COBRE_TCP_CONNECT_TIMEOUT_MS": str(int(1000 * PATIENCE_S)),
         "COBRE_MPI_TIMEOUT_SECS": str(trial.patience_s),
         "OPENBLAS_NUM_THREADS": "1",
     }

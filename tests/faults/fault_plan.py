@@ -28,7 +28,7 @@ KINDS = {
 }
 
 STARTING = ("start", "join")
-PATIENCE_S = 30.0  #: of a collective
+PATIENCE_S = 120.0  #: of a collective, and with ranks that start on a busy machine
 SHORT_PATIENCE_S = 3.0  #: where the fault is that a rank is silent for ever
 
 #: How long after a rank entered a phase the damage is done, at most (seconds).

@@ -11,8 +11,7 @@ from pycobre.testing import problems
 from pycobre.testing.problems import KnownProblem, known_problems
 
 FINITE = [
-    # one stock has 111,110 vertices: seconds, but many of them on a busy machine
-    pytest.param(known, id=known.name, marks=[pytest.mark.timeout(300)] * (known.name == "one stock"))
+    pytest.param(known, id=known.name)
     for known in known_problems()
     if not known.cyclic and known.name != "reservoir 20"
 ]

@@ -40,7 +40,7 @@ PLAIN = Way("local", 1, 1)
 def ran(command: list[str], **environ: str) -> subprocess.CompletedProcess[str]:
     """What a command did; its environment has these variables too."""
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=280, env={**os.environ, **environ}, check=False
+        command, capture_output=True, text=True, timeout=500, env={**os.environ, **environ}, check=False
     )
 
 

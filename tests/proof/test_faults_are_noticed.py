@@ -3,7 +3,10 @@
 All runs of a test are broken alike, so what differs is what the matrix varies, and not the mutation itself.
 """
 
+import pytest
 from matrix import PLAIN, Way, differences, fingerprint
+
+pytestmark = pytest.mark.timeout(1200)  # up to eight runs each
 
 RANKS = (Way("shm", 2, 1), Way("tcp", 3, 1))
 SEEDS = (PLAIN._replace(hash_seed=1), PLAIN._replace(hash_seed=2))
