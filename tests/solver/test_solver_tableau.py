@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from solver_cases import bits, random_case
+from solver_cases import bits, random_case, template_of
 
-from pycobre.solver import RowPool, SolverOptions, Target, create_engine
+from pycobre.solver import LpModel, PatchPlan, RowPool, SolverOptions, Target, create_engine
 from pycobre.solver.native import why_not_native
 from pycobre.solver.patch import read_patch
 from pycobre.solver.prepare import prepare
@@ -125,3 +125,21 @@ def test_pool_rows_that_left_come_back_when_they_are_violated():
             blocks.append(case.solve(engine, want_basis=True, want_primal=True))
     assert blocks[0].rounds.sum() * 5 > 64
     assert bits(blocks[0]) == bits(blocks[1])
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_flips_that_reach_the_bound_by_rounding_do_not_turn_the_pivot_round(native):
+    """0.1 + 0.2 meets the bound, yet of 0.1 + 0.2 − 0.1 − 0.2 something is left: a third column enters for it."""
+    if native and why_not_native() is not None:
+        pytest.skip("no compiled path")
+    need = 0.1 + 0.2
+    assert need - 0.1 - 0.2 > 0.0
+    template = template_of(
+        [1.0, 3.0, 50.0], [0.0] * 3, [1.0, 1.0, np.inf], [0.0], [np.inf], [[0.1, 0.2, 1.0]]
+    )
+    model = LpModel(template, plan=PatchPlan([Target.ROW_LOWER], [0], [-1]))
+    with create_engine(SolverOptions(native=native, scale=False)) as engine:
+        block = engine.solve(model, np.zeros((1, 0)), np.array([[0.0], [need], [0.25]]))
+    assert not block.by_highs.any()
+    assert block.objective[0] == pytest.approx([0.0, 4.0, 1.0 + 3.0 * 0.75])
+    assert block.iterations[0].tolist() == [0, 1, 1]

@@ -23,11 +23,11 @@ static int32_t choose_row(const tableau *t, double tolerance)
     return best;
 }
 
-/* The column that enters for row r, after the bound flips that the ratio test allows; -1 when the row cannot be mended. */
-static int32_t choose_column(tableau *t, int32_t r, double tolerance)
+/* The column that enters for row r, which has to rise or fall, after the bound flips that the ratio test allows; -1 when
+   the row cannot be mended. */
+static int32_t choose_column(tableau *t, int32_t r, bool rise, double tolerance)
 {
     const double *row = t->t + (size_t)r * (size_t)t->stride;
-    const bool rise = t->xb[r] < t->blo[r];
     double outside = rise ? t->blo[r] - t->xb[r] : t->xb[r] - t->bup[r];
     int32_t n = 0;
     for (int32_t c = 0; c < t->cols; c++) {
@@ -53,6 +53,8 @@ static int32_t choose_column(tableau *t, int32_t r, double tolerance)
                 largest = size;
             }
         }
+        if (best < 0)
+            return -1; /* the reduced costs are no numbers any more */
         const int32_t c = t->candidate[best];
         const double range = t->nup[c] - t->nlo[c];
         if (!(outside - largest * range > 0.0))
@@ -80,9 +82,9 @@ static void weigh(tableau *t, int32_t r, int32_t c)
     t->weight[r] = reference > 1.0 ? reference : 1.0;
 }
 
-static void pivot(tableau *t, int32_t r, int32_t c)
+/* The direction is that from before the flips: they may have brought the row to its bound up to rounding, or beyond. */
+static void pivot(tableau *t, int32_t r, int32_t c, bool rise)
 {
-    const bool rise = t->xb[r] < t->blo[r];
     const double bound = rise ? t->blo[r] : t->bup[r];
     const double step = (bound - t->xb[r]) / t->t[(size_t)r * (size_t)t->stride + (size_t)c];
     move(t, c, step);
@@ -203,10 +205,11 @@ static bool refactor(tableau *t, const pool_view *pool)
 static bool iterate(tableau *t, double primal, double dual, int32_t limit)
 {
     for (int32_t r = choose_row(t, primal); r >= 0; r = choose_row(t, primal)) {
-        const int32_t c = t->pivots < limit ? choose_column(t, r, 0.5 * dual) : -1;
+        const bool rise = t->xb[r] < t->blo[r];
+        const int32_t c = t->pivots < limit ? choose_column(t, r, rise, 0.5 * dual) : -1;
         if (c < 0)
             return false;
-        pivot(t, r, c);
+        pivot(t, r, c, rise);
     }
     return true;
 }

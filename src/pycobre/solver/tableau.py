@@ -224,10 +224,11 @@ class Tableau:
     def iterate(self, primal: float, dual: float, limit: int) -> bool:
         """Pivot until every basic variable is within its bounds; False when that is not to be had."""
         while (r := self._choose_row(primal)) >= 0:
-            c = self._choose_column(r, 0.5 * dual) if self.pivots < limit else -1
+            rise = bool(self.xb[r] < self.lo[self.basic[r]])
+            c = self._choose_column(r, rise, 0.5 * dual) if self.pivots < limit else -1
             if c < 0:
                 return False
-            self._pivot(r, c)
+            self._pivot(r, c, rise)
         return True
 
     def proved(self, pool: RowPool | None, primal: float, dual: float) -> bool:
@@ -288,10 +289,11 @@ class Tableau:
         merit = np.where(outside > tolerance, outside * outside / self.weight, 0.0)
         return int(np.argmax(merit)) if (merit > 0.0).any() else -1
 
-    def _choose_column(self, r: int, tolerance: float) -> int:
-        """The column that enters for row r, after the bound flips that the ratio test allows; −1 if none can."""
+    def _choose_column(self, r: int, rise: bool, tolerance: float) -> int:
+        """The column that enters for row r, which has to rise or fall, after the bound flips that the ratio test
+        allows; −1 if none can.
+        """
         variable = self.basic[r]
-        rise = bool(self.xb[r] < self.lo[variable])
         outside = float(self.lo[variable] - self.xb[r] if rise else self.xb[r] - self.up[variable])
         row = self.t[r, : self.cols]
         toward = row if rise else -row
@@ -304,6 +306,8 @@ class Tableau:
         while candidates:
             bound = np.min((cost[candidates] + tolerance) / size[candidates])
             near = cost[candidates] / size[candidates] <= bound
+            if not near.any():
+                return -1  # the reduced costs are no numbers any more
             best = int(np.argmax(np.where(near, size[candidates], 0.0)))
             c = candidates[best]
             reach = float(size[c]) * float(up[c] - lo[c])
@@ -323,9 +327,10 @@ class Tableau:
         self.xb += self.t[:, c] * step
         self.moved = True
 
-    def _pivot(self, r: int, c: int) -> None:
+    def _pivot(self, r: int, c: int, rise: bool) -> None:
+        # The direction is that from before the flips: they may have brought the row to its bound up to rounding,
+        # or beyond.
         leaving = self.basic[r]
-        rise = bool(self.xb[r] < self.lo[leaving])
         bound = self.lo[leaving] if rise else self.up[leaving]
         self._move(c, float((bound - self.xb[r]) / self.t[r, c]))
         entered = self.xn[c]
