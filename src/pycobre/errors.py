@@ -192,8 +192,10 @@ class PolicyError(CobreError):
 class SolverError(CobreError):
     """An LP that the whole retry ladder could not solve.
 
-    `bundle` is the file that `pycobre replay` solves alone, where one could be written. `chain` is the position
-    in the block of solves that failed; `stage`, `iteration` and `scenario` are added by those who know them.
+    `bundle` is the file that `pycobre replay` solves alone, where one could be written. `rows` are rows that
+    cannot hold together, where the LP is infeasible, and `incoming` is the incoming state by name. `chain` is the
+    position in the block of solves that failed; `stage`, `iteration` and `scenario` are added by those who know
+    them.
     """
 
     def __init__(
@@ -207,9 +209,13 @@ class SolverError(CobreError):
         chain: int | None = None,
         status: str = "unknown",
         bundle: str | None = None,
+        rows: tuple[str, ...] = (),
+        incoming: dict[str, float] | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
+        self.rows = rows
+        self.incoming = incoming or {}
         self.stage = stage
         self.iteration = iteration
         self.scenario = scenario

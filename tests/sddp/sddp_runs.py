@@ -173,7 +173,9 @@ def how_it_fails(comm: Any, kind: str, odd: int) -> tuple[str, str, dict[str, An
     try:
         train(problem, comm, TrainOptions(4, IterationLimit(5)), **more)
     except (CobreError, ValueError, KeyError, OSError, _Strange) as error:
-        seen = {name: value for name, value in vars(error).items() if isinstance(value, str | int)}
+        seen = {
+            name: value for name, value in vars(error).items() if isinstance(value, str | int | tuple | dict)
+        }
         comm.barrier()
         return type(error).__name__, str(error), seen
     raise AssertionError("nothing was raised")

@@ -45,6 +45,8 @@ def test_every_rank_raises_the_same_error(kind):
         if kind == "solve":
             assert (fields["stage"], fields["iteration"], fields["scenario"]) == ("2", 2, 2)
             assert fields["status"] == "infeasible"
+            assert fields["rows"] == ("balance",)
+            assert list(fields["incoming"]) == ["volume.in"]
 
 
 @pytest.mark.parametrize(("backend", "kind"), [("shm", "solve"), ("tcp", "callback")])
@@ -100,6 +102,8 @@ def test_a_stage_that_becomes_infeasible_says_where():
         train(becomes_infeasible(), LocalBackend(), TrainOptions(2, IterationLimit(3)))
     error = caught.value
     assert (error.stage, error.opening, error.status) == ("2", 1, "infeasible")
+    assert error.rows == ("balance",)
+    assert error.incoming == {"x.in": 2.0}
     assert error.scenario is not None
     assert "node '2', iteration" in str(error)
     assert "opening 1: " in str(error)

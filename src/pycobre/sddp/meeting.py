@@ -166,7 +166,8 @@ def _from_json(data: bytes, rank: int) -> BaseException:
         if isinstance(kind, type) and issubclass(kind, CobreError):
             error = kind.__new__(kind)
             error.args = tuple(document["args"])
-            error.__dict__.update(document["fields"])
+            for name, value in document["fields"].items():
+                error.__dict__[name] = tuple(value) if isinstance(value, list) else value
             return error
     elif document["module"] == builtins.__name__:
         kind = getattr(builtins, document["name"], None)

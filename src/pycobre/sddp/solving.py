@@ -154,4 +154,6 @@ def _located(
         chain=error.chain,
         status=error.status,
         bundle=error.bundle,
+        rows=error.rows,
+        incoming=error.incoming,
     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from pycobre.errors import OutputError, SolverError
-from pycobre.solver.api import F64, LpModel, LpTemplate
+from pycobre.solver.api import LpModel, LpTemplate
 from pycobre.solver.bundle import Bundle, write_bundle
-from pycobre.solver.explicit import explicit_lp, find_conflict, find_ray
+from pycobre.solver.explicit import Conflict, explicit_lp, find_conflict, find_ray
 from pycobre.solver.highs import Status
 from pycobre.solver.job import ChainFailure, Job
 
-__all__ = ["describe", "failure_error"]
+__all__ = ["failure_error"]
 
 SHOWN = 8  # names listed in a message before "and n more"
 
@@ -37,19 +37,39 @@ def failure_error(job: Job, failure: ChainFailure) -> SolverError:
         except (OSError, OutputError) as cause:  # a full disk must not hide why the run stops
             unwritten = f" Its bundle could not be written: {cause}"
     template = explicit_lp(bundle.model, bundle.x[0], bundle.values[j], job.pool, failure.present)
-    text = f"LP of chain {i}, opening {j}: {describe(bundle.model, bundle.x[0], template, failure.status)}"
+    conflict = find_conflict(template) if failure.status is Status.INFEASIBLE else None
+    incoming = {
+        bundle.model.template.col_name(int(col)): float(value)
+        for col, value in zip(bundle.model.inputs, bundle.x[0], strict=True)
+    }
+    text = f"LP of chain {i}, opening {j}: "
+    text += _describe(bundle.model, incoming, template, failure.status, conflict)
     text += f" Retries: {', '.join(failure.steps)}."
     text += unwritten
     if path is not None:
         text += f" Solve it alone with: pycobre replay {path}"
-    return SolverError(text, chain=i, opening=j, status=failure.status.value, bundle=path)
+    return SolverError(
+        text,
+        chain=i,
+        opening=j,
+        status=failure.status.value,
+        bundle=path,
+        rows=() if conflict is None else conflict.rows,
+        incoming=incoming,
+    )
 
 
-def describe(model: LpModel, x: F64, template: LpTemplate, status: Status) -> str:
+def _describe(
+    model: LpModel,
+    incoming: dict[str, float],
+    template: LpTemplate,
+    status: Status,
+    conflict: Conflict | None,
+) -> str:
     """What is known about a failed LP: status, the rows at fault, probable causes, the incoming state."""
     text = f"{status.value}."
     if status is Status.INFEASIBLE:
-        text += _infeasible(template)
+        text += _infeasible(template, conflict)
     elif status is Status.UNBOUNDED:
         text += _unbounded(model, template)
     elif status is Status.UNBOUNDED_OR_INFEASIBLE:
@@ -59,13 +79,12 @@ def describe(model: LpModel, x: F64, template: LpTemplate, status: Status) -> st
             " Probable causes: coefficients of very different size (see the numerical report), or bounds "
             "that nearly contradict each other."
         )
-    if model.inputs.size:
-        state = [f"{model.template.col_name(int(c))} = {v:.9g}" for c, v in zip(model.inputs, x, strict=True)]
-        text += f" Incoming state: {_list(state)}."
+    if incoming:
+        text += f" Incoming state: {_list([f'{name} = {value:.9g}' for name, value in incoming.items()])}."
     return text
 
 
-def _infeasible(template: LpTemplate) -> str:
+def _infeasible(template: LpTemplate, conflict: Conflict | None) -> str:
     crossed = np.flatnonzero(template.col_lower > template.col_upper)
     if crossed.size:
         names = [
@@ -73,7 +92,6 @@ def _infeasible(template: LpTemplate) -> str:
             for c in crossed
         ]
         return f" Patched bounds contradict each other: {_list(names)}."
-    conflict = find_conflict(template)
     if conflict is None:
         return " HiGHS names no conflicting rows."
     text = f" These rows cannot hold together: {_list(conflict.rows) or 'none'}"
