@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from sddp_runs import NAMED, known_bounds
 
@@ -10,6 +12,7 @@ from pycobre.problem import Graph, Stage, build, solve_extensive_form
 from pycobre.sddp import (
     Cuts,
     CVaR,
+    Entropic,
     Expectation,
     IterationLimit,
     TrainOptions,
@@ -66,6 +69,30 @@ def test_nested_risk_of_hydro_thermal(measure, value):
     assert train(problems.hydro_thermal(), LocalBackend(), options).lower_bound == pytest.approx(
         value, rel=1e-9
     )
+
+
+def test_entropic_risk_of_two_stages_by_hand():
+    """One unit short costs 10 and is bought ahead for 4 or not: log E exp(γ cost)/γ decides, and both are known."""
+    gamma, chance = 0.2, 0.25
+
+    def stage(sp: Stage, t):
+        x = sp.state("x", initial=0.0, upper=1.0)
+        short = sp.variable("short")
+        if t == 1:
+            sp.minimise(4.0 * x.out)
+        else:
+            sp.add(short + x.in_ >= sp.noise([0.0, 1.0], [1.0 - chance, chance]), "need")
+            sp.minimise(10.0 * short)
+
+    def entropic(cost):
+        return 4.0 * (1.0 - cost / 10.0) + math.log(1.0 - chance + chance * math.exp(gamma * cost)) / gamma
+
+    problem = build(Graph.linear(2), stage, lower_bound=0.0)
+    options = TrainOptions(4, IterationLimit(40), risk=Entropic(gamma))
+    # The derivative is zero where chance · e^(γc) / (1 − chance + chance · e^(γc)) = 0.4.
+    best = entropic(math.log(0.4 * (1.0 - chance) / (0.6 * chance)) / gamma)
+    assert train(problem, LocalBackend(), options).lower_bound == pytest.approx(best, rel=1e-9)
+    assert best < min(entropic(0.0), entropic(10.0))
 
 
 def test_risk_at_the_root():

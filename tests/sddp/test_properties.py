@@ -6,13 +6,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from risk_tree import RiskTree
 from sddp_runs import PATIENT
 
 from pycobre.comm import LocalBackend
 from pycobre.problem import Arcs, Problem, State, extensive_form
 from pycobre.sddp import (
+    ConvexCombination,
     CVaR,
     Entropic,
+    Expectation,
     IterationLimit,
     Level1,
     TrainingOutcome,
@@ -126,6 +129,23 @@ def test_lazy_and_all_cuts_agree_under_risk_too(problem, measure):
     assert lazy.lower_bound == pytest.approx(everything.lower_bound, abs=2e-6 * scale)
     neutral = trained(problem, 15)
     assert lazy.history.lower_bound[-1] >= neutral.history.lower_bound[-1] - 2e-6 * scale
+
+
+@QUICK
+@given(
+    problems(graphs=ONE_NODE_TREES),
+    st.sampled_from([CVaR(0.5), WorstCase(), ConvexCombination(((0.4, WorstCase()), (0.6, CVaR(0.25))))]),
+    st.sampled_from([Expectation(), WorstCase(), expectation_and_cvar(0.3, 0.25)]),
+)
+def test_the_bound_meets_the_nested_risk_of_the_tree(problem, measure, root):
+    """The measure at some nodes only where there are several, another one at the root."""
+    names = [node.name for node in problem.nodes]
+    risk = dict.fromkeys(names[::2], measure)
+    value = RiskTree(problem, risk).value(root)
+    outcome = converged(problem, value, risk=risk, root_risk=root)
+    scale = max(1.0, abs(value))
+    assert np.all(np.array(outcome.history.lower_bound) <= value + 1e-7 * scale)
+    assert outcome.history.lower_bound[-1] == pytest.approx(value, abs=1e-7 * scale)
 
 
 @settings(PATIENT, max_examples=8)
