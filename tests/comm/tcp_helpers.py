@@ -47,8 +47,9 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 @pytest.fixture(autouse=True)
 def patient_handshakes(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a starved machine a handshake may take longer than a stranger has, and another attempt logs more lines."""
-    monkeypatch.setattr(tcp_door, "_HANDSHAKE_S", 60.0)
-    monkeypatch.setattr(tcp_join, "_ATTEMPT_S", 60.0)
+    monkeypatch.setattr(tcp_door, "_HANDSHAKE_S", 200.0)
+    monkeypatch.setattr(tcp_join, "_ATTEMPT_S", 200.0)
+    monkeypatch.setattr(tcp_join, "_LAST_ATTEMPT_S", 200.0)
 
 
 @dataclass
@@ -68,12 +69,12 @@ class Gathering:
 
     def config(self, rank: int, **options: Any) -> TcpConfig:
         common = {"coordinator": "127.0.0.1", "bind_addr": "127.0.0.1", "port": self.port, "token": TOKEN}
-        common["connect_timeout_ms"] = 60_000
+        common["connect_timeout_ms"] = 200_000
         return TcpConfig(rank=rank, size=self.size, **{**common, **self.options, **options})
 
     def all(self) -> list[TcpBackend]:
         """All ranks, once they have met."""
-        return [self.ranks[rank].result(90) for rank in sorted(self.ranks)]
+        return [self.ranks[rank].result(200) for rank in sorted(self.ranks)]
 
 
 @contextmanager
@@ -94,7 +95,7 @@ def gathering(size: int, **options: Any) -> Iterator[Gathering]:
             yield group
         finally:
             for future in group.ranks.values():
-                if future.exception(90) is None:
+                if future.exception(200) is None:
                     future.result().close()
 
 
@@ -111,7 +112,7 @@ def on_all(comms: list[TcpBackend], body: Callable[..., Any], *args: Any) -> lis
     """Run `body(comm, *args)` on every rank at once; an exception is returned in place of its result."""
     with ThreadPoolExecutor(len(comms)) as pool:
         futures = [pool.submit(body, comm, *args) for comm in comms]
-        return [future.exception(90) or future.result() for future in futures]
+        return [future.exception(200) or future.result() for future in futures]
 
 
 def train_a_little(comm: Communicator, iterations: int) -> None:
@@ -156,7 +157,7 @@ class LogLines(logging.Handler):
     def wait_for(self, words: str, count: int = 1) -> list[str]:
         """The messages with these words, once there are so many."""
         with self._grown:
-            assert self._grown.wait_for(lambda: len(self.with_words(words)) >= count, 60), self._messages
+            assert self._grown.wait_for(lambda: len(self.with_words(words)) >= count, 200), self._messages
             return self.with_words(words)
 
 

@@ -19,7 +19,7 @@ from pycobre.comm import mpi_watch, mpi_witness
 from pycobre.comm.mpi_watch import Card, PeerWatch, departure
 from pycobre.comm.mpi_witness import Witness, start_witness
 
-DEADLINE_S = 80.0
+DEADLINE_S = 200.0
 
 PEER = """
 import sys

@@ -67,7 +67,7 @@ def playing(
             "COBRE_TCP_PORT": str(listener.getsockname()[1]),
             "COBRE_TCP_SIZE": "3",
             "COBRE_TCP_TOKEN": "only for this test",
-            "COBRE_TCP_CONNECT_TIMEOUT_MS": "60000",
+            "COBRE_TCP_CONNECT_TIMEOUT_MS": "200000",
             "COBRE_TCP_TIMEOUT_SECS": str(patience_s),
             "COBRE_TCP_LISTEN_FD": str(listener.fileno()),
         }

@@ -114,7 +114,7 @@ class Network:
             "COBRE_TCP_BIND_ADDR": "10.77.0.1",
             "COBRE_TCP_SIZE": str(SIZE),
             "COBRE_TCP_TOKEN": TOKEN,
-            "COBRE_TCP_CONNECT_TIMEOUT_MS": "60000",
+            "COBRE_TCP_CONNECT_TIMEOUT_MS": "200000",
             "COBRE_TCP_TIMEOUT_SECS": str(patience_s),
         }
         command = [sys.executable, "-W", "error", str(RANK), scene, str(directory)]

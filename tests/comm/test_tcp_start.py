@@ -35,7 +35,7 @@ LEFT = "left before the start"
 
 def failure_of(future: Future[TcpBackend]) -> str:
     """The text with which a rank refused to start."""
-    error = future.exception(60)
+    error = future.exception(200)
     assert isinstance(error, InitializationFailed), error
     assert error.backend == "tcp"
     return error.message
@@ -66,7 +66,7 @@ def test_workers_may_come_before_the_coordinator() -> None:
         worker = pool.submit(TcpBackend, TcpConfig(rank=1, **common))
         with pytest.raises(TimeoutError):
             worker.result(0.3)
-        with TcpBackend(TcpConfig(rank=0, **common)) as coordinator, worker.result(60) as joined:
+        with TcpBackend(TcpConfig(rank=0, **common)) as coordinator, worker.result(200) as joined:
             assert coordinator.port == port
             assert on_all([coordinator, joined], train_a_little, 2) == [None, None]
 
@@ -90,7 +90,7 @@ def test_a_launcher_may_pass_the_listening_socket() -> None:
         }
         coordinator = pool.submit(TcpBackend, TcpConfig.from_env(environ))
         worker = pool.submit(TcpBackend, TcpConfig(1, 2, "127.0.0.1", port, token=TOKEN))
-        with coordinator.result(60) as first, worker.result(60) as second:
+        with coordinator.result(200) as first, worker.result(200) as second:
             assert first.port == port
             assert on_all([first, second], train_a_little, 2) == [None, None]
 

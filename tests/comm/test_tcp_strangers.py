@@ -143,7 +143,7 @@ def expect_end(sock: socket.socket) -> None:
 
 
 def visit(port: int, stranger: Stranger) -> None:
-    with socket.create_connection(("127.0.0.1", port), timeout=60) as sock:
+    with socket.create_connection(("127.0.0.1", port), timeout=200) as sock:
         stranger(sock)
 
 
@@ -172,7 +172,7 @@ def test_strangers_during_the_run(engine: str) -> None:
             line = log.wait_for(DROPPED, before + 1)[-1]
             assert words in line, name
         # One whose token is right comes too late for any rank.
-        with socket.create_connection(("127.0.0.1", port), timeout=60) as sock:
+        with socket.create_connection(("127.0.0.1", port), timeout=200) as sock:
             refused = shake_hands(sock, 2, SIZE, TOKEN).refused
             assert refused is not None
             assert refused.startswith("rank 2 is here already, from 127.0.0.1:")
@@ -189,7 +189,7 @@ def test_a_hundred_silent_ones_at_once(engine: str, monkeypatch: pytest.MonkeyPa
 
         def come_and_say_nothing() -> list[str]:
             guests = [
-                stack.enter_context(socket.create_connection(("127.0.0.1", group.port), timeout=60))
+                stack.enter_context(socket.create_connection(("127.0.0.1", group.port), timeout=200))
                 for _ in range(100)
             ]
             return [f"{DROPPED}{guest.getsockname()[1]}: " for guest in guests]
@@ -234,7 +234,7 @@ def test_a_slow_talker_is_dropped_at_its_deadline(monkeypatch: pytest.MonkeyPatc
     """A byte now and then does not buy more time."""
     with log_lines() as log, running(2) as comms:
         monkeypatch.setattr(tcp_door, "_HANDSHAKE_S", 3.0)
-        with socket.create_connection(("127.0.0.1", comms[0].port), timeout=60) as sock:
+        with socket.create_connection(("127.0.0.1", comms[0].port), timeout=200) as sock:
             sock.settimeout(0.1)
             for byte in WorkerSide(1, 2, TOKEN, "").hello[:-1]:
                 try:
@@ -283,7 +283,7 @@ def test_out_of_descriptors_is_survived(
             on_hangup=lambda rank: True,
         )
         try:
-            with socket.create_connection(listener.getsockname(), timeout=60) as worker:
+            with socket.create_connection(listener.getsockname(), timeout=200) as worker:
                 assert shake_hands(worker, 1, 2, TOKEN).refused is None
                 ((sock, _),) = door.wait_for_all().values()
                 sock.close()
