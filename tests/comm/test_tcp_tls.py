@@ -115,6 +115,7 @@ def test_a_worker_that_encrypts_for_a_coordinator_that_does_not(
     with log_lines() as log, gathering(2) as group:
         text = worker_fails(group, connect_timeout_ms=1000, **files(papers, "ours"))
         assert "could not join" in text
+        assert "is COBRE_TCP_TLS_CERT set on rank 0 too?" in text
         log.wait_for("it speaks TLS, and this run does not: see COBRE_TCP_TLS_CERT")
         group.add(1)
         group.all()
@@ -126,7 +127,7 @@ def test_strangers_at_an_encrypted_door(papers: Path) -> None:
             # It may hang up before we are done.
             with (
                 suppress(OSError),
-                socket.create_connection(("127.0.0.1", comms[0].port), timeout=60) as sock,
+                socket.create_connection(("127.0.0.1", comms[0].port), timeout=200) as sock,
             ):
                 sock.sendall(said)
                 sock.shutdown(socket.SHUT_WR)

@@ -86,7 +86,7 @@ def _attempt(
         sock.close()
         if _is_final(config, error):
             raise InitializationFailed("tcp", f"TLS with {address_text(address)} failed: {error}") from error
-        return _why(error)
+        return _why(config, error)
     except BaseException:
         sock.close()
         raise
@@ -135,9 +135,12 @@ def _patience(deadline: float) -> float:
     return min(max(deadline - time.monotonic(), _LAST_ATTEMPT_S), _ATTEMPT_S)
 
 
-def _why(error: OSError | EOFError) -> str:
+def _why(config: TcpConfig, error: OSError | EOFError) -> str:
     if isinstance(error, TimeoutError):
         return "no answer"
+    hung_up = isinstance(error, EOFError | ConnectionResetError) or type(error).__name__ == "SSLEOFError"
+    if config.uses_tls and hung_up:
+        return "the connection was closed during the handshake; is COBRE_TCP_TLS_CERT set on rank 0 too?"
     if isinstance(error, EOFError):
         return "the connection was closed during the handshake"
     return error.strerror or str(error)
