@@ -16,7 +16,7 @@ input.
 A pool is a growing table of rows `θ − slope_i · y ≥ intercept_i` over the outgoing state y and one column θ
 (the `pool_head`). An LP that holds all of them is slow and only one or two bind, so by default (`lazy`) a
 solve starts from a few and adds violated ones until none is left: the answer is that of the LP with every
-active row.
+active row. The LP without pool rows must be bounded (give θ a lower bound), or it is refused as unbounded.
 """
 
 from __future__ import annotations
