@@ -36,10 +36,11 @@ PATHS = [pytest.param(True, marks=needs_native, id="native"), pytest.param(False
 
 
 def probe(engine, case):
-    """Cold, then from its own bases with seeds: everything both say."""
+    """Cold, from its own bases with seeds, and with all pool rows at once: everything they say."""
     cold = case.solve(engine, want_basis=True, want_primal=True)
     warm = case.solve(engine, cold.basis, seed=cold.output[:, 0], want_basis=True)
-    return bits(cold) + bits(warm)
+    whole = case.solve(engine, warm.basis, lazy=False, want_basis=True, want_primal=True)
+    return bits(cold) + bits(warm) + bits(whole)
 
 
 @pytest.mark.parametrize("native", PATHS)

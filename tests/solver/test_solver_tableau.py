@@ -18,7 +18,7 @@ TOLERANCE = 1e-9
 def fresh(case, i=0, j=0):
     prepared = prepare(case.model, True)
     tableau = Tableau(prepared, case.x[i])
-    tableau.price()
+    tableau.build(None, [], None)
     assert tableau.patch(read_patch(prepared, case.x[i], case.values[j]), TOLERANCE)
     return tableau
 
@@ -88,7 +88,11 @@ def test_large_lps_and_patched_coefficients_go_to_highs(native):
     with create_engine(SolverOptions(native=native)) as engine:
         assert not small.solve(engine).by_highs.any()
         assert patched.solve(engine).by_highs.all()
-        assert small.solve(engine, lazy=False).by_highs.all()
+        assert not small.solve(engine, lazy=False).by_highs.any()
+    enough = small.model.template.num_rows * small.model.template.num_cols
+    with create_engine(SolverOptions(native=native, tableau_entries=enough)) as engine:
+        assert not small.solve(engine).by_highs.any()
+        assert small.solve(engine, lazy=False).by_highs.all()  # with all its pool rows it is a large one
     with create_engine(SolverOptions(native=native, tableau_entries=50)) as engine:
         assert small.solve(engine).by_highs.all()
 
@@ -105,8 +109,11 @@ def test_both_methods_agree_on_long_chains():
             create_engine(SolverOptions(tableau_entries=0)) as highs,
         ):
             ours, theirs = case.solve(engine), case.solve(highs)
+            whole = case.solve(engine, lazy=False)
         assert not ours.by_highs.any()
+        assert not whole.by_highs.any()
         np.testing.assert_allclose(ours.objective, theirs.objective, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(whole.objective, theirs.objective, rtol=1e-9, atol=1e-9)
 
 
 def test_pool_rows_that_left_come_back_when_they_are_violated():

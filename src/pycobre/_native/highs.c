@@ -1,100 +1,12 @@
 /* HiGHS sessions: blocks of chains of LPs solved in one call, without the interpreter.
  *
- * `highs_library.h` finds the solver, `highs_chain.h` is the algorithm, this file is the border to Python: it takes
- * buffers, checks their sizes, releases the GIL, and hands a failed opening back so that the one retry ladder
- * (pycobre/solver/ladder.py) can try to mend it through the small verbs of `Session`. */
+ * `highs_library.h` finds the solver, `highs_chain.h` is the algorithm, `highs_team.h` shares it among threads; this file
+ * and `highs_solve.h` are the border to Python: they take buffers, check their sizes, release the GIL, and hand a failed
+ * opening back so that the one retry ladder (pycobre/solver/ladder.py) can try to mend it through the small verbs of
+ * `Session`. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
-#include <time.h>
-
-#include "highs_chain.h"
-
-static highs_library library;
-static bool library_is_open = false;
-
-/* ---- buffers ---- */
-
-/* A C-contiguous buffer of `count` items of `item` bytes (any number when `count` is negative). */
-static bool take(PyObject *object, Py_buffer *view, Py_ssize_t item, Py_ssize_t count, bool writable, const char *name)
-{
-    if (PyObject_GetBuffer(object, view, writable ? PyBUF_CONTIG | PyBUF_WRITABLE : PyBUF_CONTIG_RO) < 0)
-        return false;
-    if (view->len % item == 0 && (count < 0 || view->len == count * item))
-        return true;
-    PyErr_Format(PyExc_ValueError, "%s: expected %zd items of %zd bytes, got %zd bytes", name, count, item, view->len);
-    PyBuffer_Release(view);
-    return false;
-}
-
-/* ---- Model ---- */
-
-#define COUNT(type, name) +1
-enum { MODEL_ARRAY_COUNT = 0 MODEL_ARRAYS(COUNT) };
-#undef COUNT
-
-typedef struct {
-    PyObject_HEAD
-    lp_model model;
-    Py_buffer views[MODEL_ARRAY_COUNT];
-    int taken;
-} Model;
-
-static void Model_dealloc(PyObject *self)
-{
-    Model *model = (Model *)self;
-    PyTypeObject *type = Py_TYPE(self);
-    for (int v = 0; v < model->taken; v++)
-        PyBuffer_Release(&model->views[v]);
-    PyObject_Free(self);
-    Py_DECREF(type);
-}
-
-static PyObject *Model_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
-{
-    PyObject *arrays;
-    lp_model m = {0};
-    (void)kwargs;
-    if (!PyArg_ParseTuple(args, "O!iiiidddd", &PyTuple_Type, &arrays, &m.num_col, &m.num_row, &m.offset_from, &m.head,
-                          &m.offset, &m.cost_scale, &m.head_factor, &m.pool_factor))
-        return NULL;
-    if (PyTuple_Size(arrays) != MODEL_ARRAY_COUNT)
-        return PyErr_Format(PyExc_ValueError, "model: expected %d arrays, got %zd", MODEL_ARRAY_COUNT, PyTuple_Size(arrays));
-    Model *self = PyObject_New(Model, type);
-    if (self == NULL)
-        return NULL;
-    self->taken = 0;
-#define TAKE(kind, name)                                                                                       \
-    if (!take(PyTuple_GetItem(arrays, self->taken), &self->views[self->taken], sizeof(kind), -1, false, #name)) { \
-        Py_DECREF(self);                                                                                       \
-        return NULL;                                                                                           \
-    }                                                                                                          \
-    m.name = self->views[self->taken].buf;                                                                     \
-    m.name##_size = (int32_t)(self->views[self->taken].len / (Py_ssize_t)sizeof(kind));                        \
-    self->taken++;
-    MODEL_ARRAYS(TAKE)
-#undef TAKE
-    self->model = m;
-    return (PyObject *)self;
-}
-
-static PyType_Slot Model_slots[] = {
-    {Py_tp_doc, "A prepared LP model: the arrays it was made of, kept alive."},
-    {Py_tp_new, Model_new},
-    {Py_tp_dealloc, Model_dealloc},
-    {0, NULL},
-};
-static PyType_Spec Model_spec = {"pycobre._native.highs.Model", sizeof(Model), 0, Py_TPFLAGS_DEFAULT, Model_slots};
-static PyObject *Model_type;
-
-/* ---- Session ---- */
-
-typedef struct {
-    PyObject_HEAD
-    lp_session session;
-    PyObject *model; /* keeps session.model alive */
-    int32_t *mended_col, *mended_row;
-    bool failed; /* the last block did not end well: what is loaded is not to be trusted */
-} Session;
+#include "highs_solve.h"
 
 static PyObject *Session_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
 {
@@ -112,6 +24,8 @@ static PyObject *Session_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     self->model = NULL;
     self->mended_col = self->mended_row = NULL;
     self->failed = false;
+    self->team = NULL;
+    self->helpers = NULL;
     self->session.lib = &library;
     self->session.highs = library.create();
     if (self->session.highs == NULL) {
@@ -125,6 +39,8 @@ static void Session_dealloc(PyObject *object)
 {
     Session *self = (Session *)object;
     PyTypeObject *type = Py_TYPE(object);
+    team_free(self->team);
+    Py_XDECREF(self->helpers);
     session_free(&self->session);
     FREE(self->mended_col), FREE(self->mended_row);
     Py_XDECREF(self->model);
@@ -211,52 +127,32 @@ static PyObject *Session_kept_slots(PyObject *object, PyObject *args)
     return PyBytes_FromStringAndSize((const char *)s->kept_slots, (Py_ssize_t)s->kept * (Py_ssize_t)sizeof(int32_t));
 }
 
-/* ---- Session.solve ---- */
-
-typedef enum { BLOCK_DONE, BLOCK_FAILED, BLOCK_NO_MEMORY, BLOCK_INTERRUPTED } block_end;
-
-static bool a_while_since(struct timespec *last)
+/* Lead the sessions of a tuple: `solve_together` shares chains with them. `awake`: there is a core for each. */
+static PyObject *Session_lead(PyObject *object, PyObject *args)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if ((double)(now.tv_sec - last->tv_sec) + 1e-9 * (double)(now.tv_nsec - last->tv_nsec) < 0.05)
-        return false;
-    *last = now;
-    return true;
-}
-
-/* Chains `begin` to `end`; when resumed, the first goes on where the ladder has mended its run. No GIL here, except to
- * let Ctrl-C through now and then. */
-static block_end run_block(lp_session *s, const lp_model *model, const lp_block *b, int32_t begin, int32_t end,
-                           bool resumed)
-{
-    PyThreadState *thread = PyEval_SaveThread();
-    block_end how = BLOCK_DONE;
-    struct timespec last;
-    clock_gettime(CLOCK_MONOTONIC, &last);
-    s->holds_pool = false; /* the pool may have changed since the last call */
-    for (int32_t i = begin; i < end && how == BLOCK_DONE; i++) {
-        int32_t j = resumed ? s->opening : 0;
-        if (!resumed) {
-            if ((s->model != model && !session_open(s, model)) || !chain_begin(s, b, i)) {
-                how = BLOCK_NO_MEMORY;
-                break;
-            }
-        }
-        for (; j < b->openings && how == BLOCK_DONE; j++, resumed = false) {
-            const opening_end opening = solve_opening(s, b, j, resumed);
-            if (opening != OPENING_SOLVED)
-                how = opening == OPENING_FAILED ? BLOCK_FAILED : BLOCK_NO_MEMORY;
-        }
-        if (how == BLOCK_DONE && a_while_since(&last)) {
-            PyEval_RestoreThread(thread);
-            how = PyErr_CheckSignals() < 0 ? BLOCK_INTERRUPTED : BLOCK_DONE;
-            thread = PyEval_SaveThread();
-        }
+    Session *self = (Session *)object;
+    PyObject *helpers;
+    lp_session *sessions[64] = {&self->session};
+    int awake;
+    if (!PyArg_ParseTuple(args, "O!p", &PyTuple_Type, &helpers, &awake))
+        return NULL;
+    const Py_ssize_t count = PyTuple_Size(helpers);
+    if (count > 63 || self->team != NULL)
+        return PyErr_Format(PyExc_ValueError, "a team: expected up to 63 helpers, once, got %zd", count);
+    for (Py_ssize_t k = 0; k < count; k++) {
+        PyObject *helper = PyTuple_GetItem(helpers, k);
+        if (Py_TYPE(helper) != Py_TYPE(object))
+            return PyErr_Format(PyExc_TypeError, "a team: expected sessions");
+        sessions[k + 1] = &((Session *)helper)->session;
     }
-    PyEval_RestoreThread(thread);
-    return how;
+    self->team = team_new(sessions, (int32_t)count + 1, awake);
+    if (self->team == NULL)
+        return PyErr_NoMemory();
+    self->helpers = Py_NewRef(helpers);
+    Py_RETURN_NONE;
 }
+
+/* ---- Session.solve ---- */
 
 /* The arrays of a block in the order of the tuple that Python passes. A(type, name, count, access) */
 #define BLOCK_ARRAYS(A)                                                                                       \
@@ -284,7 +180,8 @@ static block_end run_block(lp_session *s, const lp_model *model, const lp_block 
     A(double, row_dual, solves * m->num_row, WRITE)                                                           \
     A(int8_t, basis_col, chains * m->num_col, WRITE)                                                          \
     A(int8_t, basis_row, chains * m->num_row, WRITE)                                                          \
-    A(int32_t, basis_count, chains, WRITE)
+    A(int32_t, basis_count, chains, WRITE)                                                                    \
+    A(int32_t, basis_owner, chains, WRITE)
 
 #define COUNT(type, name, count, access) +1
 enum { BLOCK_ARRAY_COUNT = 0 BLOCK_ARRAYS(COUNT), READ = 0, WRITE = 1 };
@@ -297,24 +194,10 @@ static bool pool_fits(pool_view *pool, const Py_buffer *intercept, const Py_buff
            (active->buf == NULL || active->len >= count);
 }
 
-static PyObject *finish(lp_session *s, block_end how)
-{
-    switch (how) {
-    case BLOCK_DONE:
-        Py_RETURN_NONE;
-    case BLOCK_FAILED:
-        return Py_BuildValue("iii", s->chain, s->opening, library.getModelStatus(s->highs));
-    case BLOCK_INTERRUPTED:
-        return NULL;
-    default:
-        return PyErr_NoMemory();
-    }
-}
-
-static PyObject *Session_solve(PyObject *object, PyObject *args)
+/* Take the arguments of a block and solve it, alone or (`together`) with the helpers. */
+static PyObject *solve_block(PyObject *object, PyObject *args, bool together)
 {
     Session *self = (Session *)object;
-    lp_session *s = &self->session;
     PyObject *model_object, *arrays, *result = NULL;
     lp_block b = {0};
     pool_view pool = {0};
@@ -360,6 +243,7 @@ static PyObject *Session_solve(PyObject *object, PyObject *args)
     b.iterations = array.iterations, b.rounds = array.rounds, b.retries = array.retries, b.by_highs = array.by_highs;
     b.primal = array.primal, b.col_dual = array.col_dual, b.row_dual = array.row_dual;
     b.basis_col = array.basis_col, b.basis_row = array.basis_row, b.basis_count = array.basis_count;
+    b.basis_owner = array.basis_owner;
     if (array.intercept != NULL) {
         pool.intercept = array.intercept, pool.slope = array.slope, pool.active = array.active;
         if (pool.width != m->outputs_size || !pool_fits(&pool, view.intercept, view.slope, view.active)) {
@@ -367,27 +251,12 @@ static PyObject *Session_solve(PyObject *object, PyObject *args)
             goto done;
         }
         b.pool = &pool;
-        if (!reserve_slots(s, pool.count)) {
-            PyErr_NoMemory();
-            goto done;
-        }
     }
-    if (retries < 0) {
-        s->kept = 0;
-        s->dirty |= self->failed;
-        if (self->model != model_object) { /* the old model stays alive until its LP is replaced */
-            PyObject *old = self->model;
-            s->model = NULL;
-            self->model = Py_NewRef(model_object);
-            Py_XDECREF(old);
-        }
-    } else {
-        s->run_retries += retries;
-        count_iterations(s);
-    }
-    const block_end how = run_block(s, m, &b, begin, end, retries >= 0);
-    self->failed = how != BLOCK_DONE;
-    result = finish(s, how);
+    if (together && self->team == NULL)
+        PyErr_SetString(PyExc_RuntimeError, "this session leads no team: call lead first");
+    else
+        result = together ? solve_by_team(self, model_object, &b, begin, end)
+                          : solve_alone(self, model_object, &b, begin, end, retries);
 done:
     for (int v = 0; v < BLOCK_ARRAY_COUNT; v++)
         if (views[v].obj != NULL)
@@ -395,7 +264,13 @@ done:
     return result;
 }
 
+static PyObject *Session_solve(PyObject *object, PyObject *args) { return solve_block(object, args, false); }
+
+static PyObject *Session_solve_together(PyObject *object, PyObject *args) { return solve_block(object, args, true); }
+
 static PyMethodDef Session_methods[] = {
+    {"lead", Session_lead, METH_VARARGS, "Lead other sessions, each with a thread of its own."},
+    {"solve_together", Session_solve_together, METH_VARARGS, "Solve chains with the helpers; None, or what failed."},
     {"set_option", Session_set_option, METH_VARARGS, "Set one HiGHS option; False when HiGHS refuses it."},
     {"solve", Session_solve, METH_VARARGS, "Solve chains of a block; None, or (chain, opening, status) of a failure."},
     {"clear", Session_clear, METH_NOARGS, "Forget everything but the LP."},

@@ -41,6 +41,12 @@ class Session:
         `retries` ≥ 0 continues the failed opening, whose LP that many steps have brought to an optimal basis.
         """
 
+    def lead(self, helpers: tuple[Session, ...], awake: bool, /) -> None:
+        """Lead other sessions, each with a thread of its own; `awake`: there is a core for each of them."""
+
+    def solve_together(self, *arguments: Any) -> tuple[int, list[tuple[int, tuple[int, int, int]]]] | None:
+        """`solve` by the team; None, or the first chain that nobody began and the failures by member."""
+
     def clear(self) -> None: ...
     def run(self) -> int: ...
     def keep_basis(self) -> bool: ...

@@ -84,22 +84,18 @@ static bool begin_tableau(lp_session *s, const lp_block *b, bool known)
     }
     for (int32_t k = 0; k < m->inputs_size; k++)
         t->z[m->inputs[k]] = x[k] * m->input_factor[k];
-    tableau_logical(t);
+    if (!tableau_reserve(t, m->num_row, s->num_present))
+        return false;
+    for (int32_t v = 0; v < m->num_col + m->num_row + s->num_present; v++) {
+        const int32_t row = v - m->num_col;
+        t->wanted[v] = (int8_t)(known ? row < 0 ? s->col_status[v] : s->row_status[row] : row < 0 ? AT_LOWER : IS_BASIC);
+    }
+    if (!tableau_build(t, b->pool, s->present, s->num_present))
+        return false;
     for (int32_t r = 0; r < m->num_row; r++) {
         t->lo[row_variable(t, r)] = m->row_lower[r] - t->shift[r];
         t->up[row_variable(t, r)] = m->row_upper[r] - t->shift[r];
     }
-    for (int32_t r = 0; r < s->num_present; r++)
-        if (!tableau_add_row(t, b->pool, s->present[r]))
-            return false;
-    if (known) {
-        for (int32_t c = 0; c < m->num_col; c++)
-            t->wanted[c] = (int8_t)s->col_status[c];
-        for (int32_t r = 0; r < m->num_row + s->num_present; r++)
-            t->wanted[m->num_col + r] = (int8_t)s->row_status[r];
-        tableau_install(t);
-    }
-    price(t);
     return true;
 }
 
@@ -124,6 +120,7 @@ static bool keep_basis(lp_session *s, const lp_block *b)
             s->kept_slots[s->kept++] = s->present[r];
     sort_slots(s->kept_slots + first, s->kept - first);
     b->basis_count[i] = s->kept - first;
+    b->basis_owner[i] = s->number;
     return true;
 }
 

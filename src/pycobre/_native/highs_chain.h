@@ -25,8 +25,8 @@ static bool chain_begin(lp_session *s, const lp_block *b, int32_t i)
     s->spoiled = false;
     if (b->pool != NULL && !first_rows(s, b))
         return false;
-    s->use_tableau = (b->pool == NULL || b->lazy) && m->coef_row_size == 0 &&
-                     (int64_t)m->num_row * m->active_size <= b->tableau_entries;
+    const int64_t rows = m->num_row, all = rows + (b->lazy ? 0 : s->num_present), most = b->tableau_entries;
+    s->use_tableau = m->coef_row_size == 0 && rows * m->active_size <= most && all * m->active_size <= 2 * most;
     int32_t missing = 0;
     if (!s->use_tableau)
         return sync_highs(s, b);
@@ -49,10 +49,11 @@ static double read_state(lp_session *s, const double *z)
         value = value < s->out_lower[k] ? s->out_lower[k] : value > s->out_upper[k] ? s->out_upper[k] : value;
         s->state[k] = value + 0.0;
     }
-    return m->head >= 0 ? z[m->head] * m->head_factor : 0.0;
+    return m->head >= 0 ? (z[m->head] + 0.0) * m->head_factor : 0.0;
 }
 
-/* Write one solve from scaled values; `row_dual` may be NULL where the block asks for none. */
+/* Write one solve from scaled values; `row_dual` may be NULL where the block asks for none. Zeros lose their sign first:
+ * it depends on which zeros a tableau skips. */
 static void write_results(lp_session *s, const lp_block *b, double objective, double head, const double *z,
                           const double *col_dual, const double *row_dual)
 {
@@ -61,7 +62,7 @@ static void write_results(lp_session *s, const lp_block *b, double objective, do
     const double inverse_cost = 1.0 / m->cost_scale;
     b->objective[at] = objective * inverse_cost;
     for (int32_t k = 0; k < m->inputs_size; k++)
-        b->gradient[at * (size_t)m->inputs_size + (size_t)k] = col_dual[m->inputs[k]] * m->gradient_factor[k];
+        b->gradient[at * (size_t)m->inputs_size + (size_t)k] = (col_dual[m->inputs[k]] + 0.0) * m->gradient_factor[k];
     memcpy(b->output + at * (size_t)m->outputs_size, s->state, (size_t)m->outputs_size * sizeof(double));
     b->head[at] = head;
     b->iterations[at] = s->run_iterations;
@@ -72,11 +73,11 @@ static void write_results(lp_session *s, const lp_block *b, double objective, do
         return;
     for (int32_t c = 0; c < m->num_col; c++) {
         const size_t to = at * (size_t)m->num_col + (size_t)c;
-        b->primal[to] = z[c] * m->col_scale[c];
-        b->col_dual[to] = col_dual[c] * (inverse_cost / m->col_scale[c]);
+        b->primal[to] = (z[c] + 0.0) * m->col_scale[c];
+        b->col_dual[to] = (col_dual[c] + 0.0) * (inverse_cost / m->col_scale[c]);
     }
     for (int32_t r = 0; r < m->num_row; r++)
-        b->row_dual[at * (size_t)m->num_row + (size_t)r] = row_dual[r] * (m->row_scale[r] * inverse_cost);
+        b->row_dual[at * (size_t)m->num_row + (size_t)r] = (row_dual[r] + 0.0) * (m->row_scale[r] * inverse_cost);
 }
 
 /* How an opening ended. */
@@ -110,7 +111,7 @@ static opening_end solve_by_tableau(lp_session *s, const lp_block *b)
     const int32_t size = 50 + 2 * (m->num_row + t->cols);
     const int32_t limit = size < b->iteration_limit ? size : b->iteration_limit;
     t->pivots = 0;
-    if (s->num_present > POOL_ROWS_KEPT)
+    if (b->lazy && s->num_present > POOL_ROWS_KEPT)
         thin_out(s);
     if (!patch_tableau(s, b))
         return OPENING_LEFT_TO_HIGHS;

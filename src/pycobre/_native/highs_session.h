@@ -28,6 +28,7 @@ typedef struct {
     double *primal, *col_dual, *row_dual;
     int8_t *basis_col, *basis_row;
     int32_t *basis_count; /* [chains]: pool rows in each basis; the slots go to `kept_slots` of the session */
+    int32_t *basis_owner; /* [chains]: the number of that session */
 } lp_block;
 
 /* One HiGHS object, the model it holds, and scratch memory. */
@@ -35,6 +36,7 @@ typedef struct {
     const highs_library *lib;
     void *highs;
     const lp_model *model;
+    int32_t number; /* among the sessions that share a block */
     bool dirty;   /* HiGHS does not hold the model's LP: load it before it is used */
     bool spoiled; /* this chain moved matrix entries: HiGHS's LP is dirty after it */
     const double *vector; /* the opening's patch vector */

@@ -14,10 +14,10 @@ static int32_t choose_row(const tableau *t, double tolerance)
     for (int32_t r = 0; r < t->rows; r++) {
         const double below = t->blo[r] - t->xb[r], above = t->xb[r] - t->bup[r];
         const double outside = below > above ? below : above;
-        const double merit = outside * outside / t->weight[r];
-        if (outside > tolerance && merit > largest) {
-            best = r;
-            largest = merit;
+        if (outside > tolerance) {
+            const double merit = outside * outside / t->weight[r];
+            best = merit > largest ? r : best;
+            largest = merit > largest ? merit : largest;
         }
     }
     return best;
@@ -90,7 +90,7 @@ static void pivot(tableau *t, int32_t r, int32_t c, bool rise)
     move(t, c, step);
     const double entered = t->xn[c];
     weigh(t, r, c);
-    exchange(t->t, t->d, t->rows, t->stride, r, c);
+    exchange(t->t, t->d, t->rows, t->stride, r, c, t->block);
     swap_variables(t, r, c);
     t->xb[r] = entered;
     t->xn[c] = bound;
@@ -192,13 +192,7 @@ static bool refactor(tableau *t, const pool_view *pool)
         wanted[known + n] = place < 0 ? t->at[-1 - place] : IS_BASIC;
         t->slot[n++] = t->slot[p];
     }
-    tableau_logical(t);
-    for (int32_t p = 0; p < n; p++)
-        if (!tableau_add_row(t, pool, t->slot[p]))
-            return false;
-    tableau_install(t);
-    price(t);
-    return true;
+    return tableau_build(t, pool, t->slot, n);
 }
 
 /* Pivot until every basic variable is within its bounds; false when that is not to be had. */

@@ -36,6 +36,7 @@ typedef struct {
     int32_t *slot;               /* by pool row: its slot, -1 = dropped */
     int8_t *wanted;              /* by variable: the basis to install */
     int32_t *candidate;          /* [cols] */
+    int32_t *block;              /* [stride / 4]: vectors of a pivot row that are not zero */
     int32_t pivots;
     bool fresh; /* just built: bounds are not in place, values not computed */
     bool moved; /* xb was updated since it was computed */
@@ -54,7 +55,7 @@ static void tableau_free(tableau *t)
 {
     FREE(t->t), FREE(t->d), FREE(t->xn), FREE(t->xb), FREE(t->weight), FREE(t->nonbasic);
     FREE(t->basic), FREE(t->at), FREE(t->place), FREE(t->lo), FREE(t->up), FREE(t->nlo), FREE(t->nup), FREE(t->blo), FREE(t->bup), FREE(t->z), FREE(t->cost);
-    FREE(t->dual), FREE(t->dual_size), FREE(t->shift), FREE(t->activity), FREE(t->size), FREE(t->slot), FREE(t->wanted), FREE(t->candidate);
+    FREE(t->dual), FREE(t->dual_size), FREE(t->shift), FREE(t->activity), FREE(t->size), FREE(t->slot), FREE(t->wanted), FREE(t->candidate), FREE(t->block);
     t->row_room = t->pool_room = 0;
     t->m = NULL;
 }
@@ -89,7 +90,7 @@ static bool tableau_open(tableau *t, const lp_model *m)
     t->stride = padded(m->active_size);
     return RESIZE(t->d, t->stride) && RESIZE(t->xn, t->stride) && RESIZE(t->nlo, t->stride) &&
            RESIZE(t->nup, t->stride) && RESIZE(t->nonbasic, t->cols) &&
-           RESIZE(t->at, t->cols) && RESIZE(t->candidate, t->cols) &&
+           RESIZE(t->at, t->cols) && RESIZE(t->candidate, t->cols) && RESIZE(t->block, t->stride / 4) &&
            RESIZE(t->z, padded(m->num_col)) && RESIZE(t->cost, padded(m->num_col)) && RESIZE(t->dual, m->num_col) &&
            RESIZE(t->dual_size, m->num_col) && tableau_reserve(t, m->num_row, 0);
 }
@@ -103,28 +104,31 @@ WIDEST static void add_multiple(double *restrict to, double factor, const double
         to[j] += factor * from[j];
 }
 
-/* Exchange the basic variable of row r and the nonbasic one of column c. */
-WIDEST static void exchange(double *restrict t, double *restrict d, int32_t rows, int32_t stride, int32_t r, int32_t c)
+/* Exchange the basic variable of row r and the nonbasic one of column c. Where the pivot row is zero the others stay as
+ * they are; only vectors of it that are not zero (their numbers go to `block`) are added. */
+WIDEST static void exchange(double *restrict t, double *restrict d, int32_t rows, int32_t stride, int32_t r, int32_t c,
+                            int32_t *restrict block)
 {
     double *restrict pivot = t + (size_t)r * (size_t)stride;
     const double inverse = 1.0 / pivot[c];
-    for (int32_t j = 0; j < stride; j++)
-        pivot[j] = -(pivot[j] * inverse);
+    int32_t blocks = 0;
+    for (int32_t j = 0; j < stride; j += 4) {
+        const lanes scaled = -(load(pivot + j) * inverse);
+        memcpy(pivot + j, &scaled, sizeof scaled);
+        block[blocks] = j;
+        blocks += (scaled[0] != 0.0) | (scaled[1] != 0.0) | (scaled[2] != 0.0) | (scaled[3] != 0.0);
+    }
     pivot[c] = inverse;
-    for (int32_t i = 0; i < rows; i++) {
-        double *restrict row = t + (size_t)i * (size_t)stride;
+    for (int32_t i = 0; i <= rows; i++) {
+        double *restrict row = i < rows ? t + (size_t)i * (size_t)stride : d;
         const double factor = row[c];
         if (i == r || factor == 0.0)
             continue;
         row[c] = 0.0;
-        for (int32_t j = 0; j < stride; j++)
-            row[j] += factor * pivot[j];
-    }
-    const double factor = d[c];
-    if (factor != 0.0) {
-        d[c] = 0.0;
-        for (int32_t j = 0; j < stride; j++)
-            d[j] += factor * pivot[j];
+        for (int32_t b = 0; b < blocks; b++) {
+            const lanes sum = load(row + block[b]) + factor * load(pivot + block[b]);
+            memcpy(row + block[b], &sum, sizeof sum);
+        }
     }
 }
 
@@ -142,13 +146,24 @@ static void swap_variables(tableau *t, int32_t r, int32_t c)
 
 /* ---- rows and basis ---- */
 
-/* Append the pool row of `slot`, its logical basic; its bounds are the caller's. */
-static bool tableau_add_row(tableau *t, const pool_view *pool, int32_t slot)
+/* Name the pool row of `slot`, without a row in the tableau yet. */
+static bool tableau_name_row(tableau *t, int32_t slot)
 {
-    const lp_model *m = t->m;
     if (!tableau_reserve(t, t->rows + 1, t->pool_rows + 1))
         return false;
-    const int32_t r = t->rows++, p = t->pool_rows++, variable = pool_variable(t, p);
+    const int32_t p = t->pool_rows++;
+    t->slot[p] = slot;
+    t->place[pool_variable(t, p)] = GONE;
+    return true;
+}
+
+/* Append the row of pool row p in terms of the basis there is, its logical basic. */
+static bool tableau_place_row(tableau *t, const pool_view *pool, int32_t p)
+{
+    const lp_model *m = t->m;
+    if (!tableau_reserve(t, t->rows + 1, t->pool_rows))
+        return false;
+    const int32_t r = t->rows++, slot = t->slot[p], variable = pool_variable(t, p);
     const double *slope = pool->slope + (size_t)slot * (size_t)pool->width;
     double *row = t->t + (size_t)r * (size_t)t->stride;
     double shift = 0.0;
@@ -160,10 +175,9 @@ static bool tableau_add_row(tableau *t, const pool_view *pool, int32_t slot)
             shift += value * t->z[col];
         else if (t->place[col] < 0)
             row[-1 - t->place[col]] += value;
-        else
+        else if (value != 0.0)
             add_multiple(row, value, t->t + (size_t)t->place[col] * (size_t)t->stride, t->stride);
     }
-    t->slot[p] = slot;
     t->basic[r] = variable;
     t->weight[r] = 1.0;
     t->place[variable] = r;
@@ -172,6 +186,11 @@ static bool tableau_add_row(tableau *t, const pool_view *pool, int32_t slot)
     t->up[variable] = t->bup[r] = INFINITY;
     multiply(row, 1, t->stride, t->xn, &t->xb[r]);
     return true;
+}
+
+static bool tableau_add_row(tableau *t, const pool_view *pool, int32_t slot)
+{
+    return tableau_name_row(t, slot) && tableau_place_row(t, pool, t->pool_rows - 1);
 }
 
 /* Forget pool row p, whose logical is basic: the last row takes the place of its row. */
@@ -242,7 +261,7 @@ static void tableau_install(tableau *t)
         }
         if (best < 0)
             continue;
-        exchange(t->t, t->d, t->rows, t->stride, best, c);
+        exchange(t->t, t->d, t->rows, t->stride, best, c, t->block);
         swap_variables(t, best, c);
     }
     for (int32_t c = 0; c < t->cols; c++)
@@ -259,6 +278,26 @@ static void price(tableau *t)
     for (int32_t r = 0; r < t->rows; r++)
         if (t->basic[r] < t->m->num_col && t->cost[t->basic[r]] != 0.0)
             add_multiple(t->d, t->cost[t->basic[r]], t->t + (size_t)r * (size_t)t->stride, t->stride);
+}
+
+/* The tableau of the `n` pool rows in `slots` and the basis in `wanted`. Rows whose logical is basic take no part in
+ * bringing columns into the basis: they come last, in terms of the basis there is then. */
+static bool tableau_build(tableau *t, const pool_view *pool, const int32_t *slots, int32_t n)
+{
+    const int32_t known = t->m->num_col + t->m->num_row;
+    tableau_logical(t);
+    for (int32_t p = 0; p < n; p++)
+        if (!tableau_name_row(t, slots[p]))
+            return false;
+    for (int32_t p = 0; p < n; p++)
+        if (t->wanted[known + p] != IS_BASIC && !tableau_place_row(t, pool, p))
+            return false;
+    tableau_install(t);
+    for (int32_t p = 0; p < n; p++)
+        if (t->wanted[known + p] == IS_BASIC && !tableau_place_row(t, pool, p))
+            return false;
+    price(t);
+    return true;
 }
 
 /* ---- bounds and values ---- */

@@ -47,6 +47,9 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--all-cuts", action="store_true", help="every LP holds all cuts, as the peer's do")
+    parser.add_argument(
+        "--highs", action="store_true", help="with --all-cuts: every LP by HiGHS, as the peer's are"
+    )
     parser.add_argument("--target", type=float, default=float("inf"))
     parser.add_argument("--at-least", type=int, default=0)
     given = parser.parse_args()
@@ -55,7 +58,8 @@ def main() -> None:
     begin = time.perf_counter()
     if given.all_cuts:
         study = study_of_case(load_case(given.case))
-        options = replace(study.options, lazy=False, threads=given.threads)
+        solver = replace(study.options.solver, tableau_entries=0) if given.highs else study.options.solver
+        options = replace(study.options, lazy=False, threads=given.threads, solver=solver)
         with LocalBackend() as comm:
             train_problem(study.problem, comm, options, sampler=study.sampler, on_event=notes)
     else:

@@ -24,8 +24,9 @@ __all__ = ["CASE_VARIABLE", "measure"]
 CASE_VARIABLE = "PYCOBRE_BENCH_CASE"
 MORE = 2  # times the peer's iterations that pycobre may take to reach its bound
 PEER, OWN, ALL_CUTS = "peer, 1 thread", "pycobre, 1 thread", "pycobre, 1 thread, all cuts"
+ALL_IN_HIGHS = "pycobre, 1 thread, all cuts, HiGHS alone"
 PEER_TWO, OWN_TWO, OWN_WORKERS = "peer, 2 threads", "pycobre, 2 threads", "pycobre, 2 workers"
-MATCHES = {OWN: PEER, ALL_CUTS: PEER, OWN_TWO: PEER_TWO, OWN_WORKERS: PEER_TWO}
+MATCHES = {OWN: PEER, ALL_CUTS: PEER, ALL_IN_HIGHS: PEER, OWN_TWO: PEER_TWO, OWN_WORKERS: PEER_TWO}
 
 
 def measure(settings: entry.Settings) -> Document:
@@ -81,6 +82,7 @@ def _candidates(trial: Trial, python: Path, root: Path) -> dict[str, Callable[[]
         PEER: lambda: peer(1),
         OWN: own,
         ALL_CUTS: lambda: run_own(root / "case", root / "own", all_cuts=True),
+        ALL_IN_HIGHS: lambda: run_own(root / "case", root / "own", all_cuts=True, highs=True),
         PEER_TWO: lambda: peer(2),
         OWN_TWO: lambda: own(threads=2),
         OWN_WORKERS: lambda: own(workers=2),

@@ -68,6 +68,7 @@ def run_own(
     threads: int = 1,
     workers: int = 1,
     all_cuts: bool = False,
+    highs: bool = False,
     target: float = float("inf"),
     at_least: int = 0,
 ) -> Run:
@@ -75,7 +76,8 @@ def run_own(
     words = [sys.executable, "-m", "pycobre.bench.own_child", str(case), str(output)]
     words += ["--threads", str(threads), "--workers", str(workers)]
     words += ["--target", repr(target), "--at-least", str(at_least)]
-    found = _json([*words, "--all-cuts"] if all_cuts else words)
+    words += ["--all-cuts"] * all_cuts + ["--highs"] * highs
+    found = _json(words)
     return Run(
         found["wall_s"],
         found["cpu_s"],

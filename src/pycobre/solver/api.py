@@ -276,7 +276,7 @@ class SolverOptions:
     pool_rows_per_round: int = 3  #: the most violated rows added before the next run
     pool_seed_rows: int = 3  #: rows best at the chain's seed point, present from its first run
     iteration_limit: int = 1_000_000  #: simplex iterations of one run before the next step of the ladder
-    tableau_entries: int = 120_000  #: LPs of at most this many rows × columns are solved by the dense tableau
+    tableau_entries: int = 120_000  #: rows × columns of LPs for the dense tableau
     scale: bool = True  #: scale the template once, by powers of two
     bundles: str | None = None  #: directory for the bundles of failed solves; None writes none
     native: bool | None = None  #: the compiled path: None = where it is there; the bits are the same

@@ -81,8 +81,11 @@ class _Chain:
             if pool.active is not None:
                 self.eligible = pool.active[: pool.count] != 0
             self._first_rows(pool)
-        small = p.num_row * p.active.size <= job.options.tableau_entries
-        self.use_tableau = small and not p.coef_row.size and (pool is None or job.lazy)
+        # Pool rows, which are in few variables, cost less than rows of the LP: all of them may take as much again.
+        rows, most = p.num_row, job.options.tableau_entries
+        every = rows + (0 if job.lazy else self.present.size)
+        small = rows * p.active.size <= most and every * p.active.size <= 2 * most
+        self.use_tableau = small and not p.coef_row.size
         self.tableau: Tableau | None = None
         if self.use_tableau:
             self._begin_tableau(self._start_statuses())
@@ -184,12 +187,8 @@ class _Chain:
 
     def _begin_tableau(self, known: Statuses | None) -> None:
         self.tableau = Tableau(self.job.prepared, self.x)
-        for slot in self.present.tolist():
-            assert self.job.pool is not None
-            self.tableau.add_row(self.job.pool, slot)
-        if known is not None:
-            self.tableau.install(np.concatenate([known.cols, known.rows]))
-        self.tableau.price()
+        wanted = None if known is None else np.concatenate([known.cols, known.rows])
+        self.tableau.build(self.job.pool, self.present.tolist(), wanted)
 
     def _keep_basis(self, known: Statuses) -> None:
         parts, base = self.job.basis, self.job.prepared.num_row
@@ -252,7 +251,7 @@ class _Chain:
     def _thin_out(self, tableau: Tableau) -> None:
         """Non-binding pool rows beyond the kept number leave, the oldest first."""
         spare = self.present.size - POOL_ROWS_KEPT
-        if spare <= 0:
+        if spare <= 0 or not self.job.lazy:
             return
         for number in tableau.live_rows():
             if spare > 0 and not tableau.is_binding(number):
@@ -308,7 +307,7 @@ class _Chain:
         output = z[p.outputs] * p.output_factor
         lower, upper = patch.output_lower, patch.output_upper
         output = np.where(output < lower, lower, np.where(output > upper, upper, output)) + 0.0
-        return output, float(z[p.head] * p.head_factor) if p.head >= 0 else 0.0
+        return output, float((z[p.head] + 0.0) * p.head_factor) if p.head >= 0 else 0.0
 
     def _write(
         self,
@@ -323,8 +322,9 @@ class _Chain:
     ) -> None:
         p, block, i = self.job.prepared, self.job.block, self.i
         inverse_cost = 1.0 / p.cost_scale
+        # Zeros lose their sign (+ 0.0): it depends on which zeros a tableau skips.
         block.objective[i, j] = objective * inverse_cost
-        block.gradient[i, j] = col_dual[p.inputs] * p.gradient_factor
+        block.gradient[i, j] = (col_dual[p.inputs] + 0.0) * p.gradient_factor
         block.output[i, j] = output
         block.head[i, j] = head
         block.by_highs[i, j] = count.by_highs
@@ -334,6 +334,6 @@ class _Chain:
             count.retries,
         )
         if block.primal is not None and block.col_dual is not None and block.row_dual is not None:
-            block.primal[i, j] = z * p.col_scale
-            block.col_dual[i, j] = col_dual * (inverse_cost / p.col_scale)
-            block.row_dual[i, j] = row_dual * (p.row_scale * inverse_cost)
+            block.primal[i, j] = (z + 0.0) * p.col_scale
+            block.col_dual[i, j] = (col_dual + 0.0) * (inverse_cost / p.col_scale)
+            block.row_dual[i, j] = (row_dual + 0.0) * (p.row_scale * inverse_cost)

@@ -12,7 +12,7 @@ from pycobre.solver.chains import PythonWorker
 from pycobre.solver.failure import failure_error
 from pycobre.solver.highs import highs_options
 from pycobre.solver.job import ChainFailure, Job, make_job
-from pycobre.solver.native import NativeWorker, why_not_native
+from pycobre.solver.native import NativeTeam, NativeWorker, why_not_native
 from pycobre.solver.prepare import Prepared, prepare
 
 __all__ = ["HighsEngine"]
@@ -32,11 +32,14 @@ class HighsEngine:
                 f"the compiled path was asked for, but {reason}. Reinstall, or leave native unset."
             )
         self.native = reason is None  #: whether the compiled path is in use
-        worker = NativeWorker if self.native else PythonWorker
-        self._workers: list[NativeWorker | PythonWorker] = [
-            worker(highs_options(options)) for _ in range(options.threads)
-        ]
-        self._threads = ThreadPoolExecutor(options.threads) if options.threads > 1 else None
+        wanted, threads = highs_options(options), options.threads
+        self._workers: list[NativeTeam | NativeWorker | PythonWorker] = []
+        self._threads: ThreadPoolExecutor | None = None
+        if not self.native:
+            self._workers += [PythonWorker(wanted) for _ in range(threads)]
+            self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
+        else:
+            self._workers.append(NativeTeam(wanted, threads) if threads > 1 else NativeWorker(wanted))
 
     def __enter__(self) -> HighsEngine:
         return self

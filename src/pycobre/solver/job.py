@@ -38,6 +38,7 @@ class BasisParts:
     col_status: I8
     row_status: I8
     counts: I32  #: number of slots of each chain
+    owner: I32  #: number of the compiled session that solved each chain
     slots: dict[int, I32]  #: first chain → slots of the chains up to the next piece
 
     @classmethod
@@ -46,8 +47,14 @@ class BasisParts:
             np.empty((m, template.num_cols), np.int8),
             np.empty((m, template.num_rows), np.int8),
             np.zeros(m, np.int32),
+            np.zeros(m, np.int32),
             {},
         )
+
+    @property
+    def arrays(self) -> tuple[I8, I8, I32, I32]:
+        """In the order in which the compiled path takes them."""
+        return self.col_status, self.row_status, self.counts, self.owner
 
     def finish(self) -> BasisBlock:
         starts = np.zeros(self.counts.size + 1, np.int32)

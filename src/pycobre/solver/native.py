@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from pycobre.errors import SolverError
+from pycobre.solver.api import I32
 from pycobre.solver.highs import OptionValue, Status, option_refused
 from pycobre.solver.job import ChainFailure, Job
 from pycobre.solver.ladder import climb
 
-__all__ = ["NativeWorker", "library_path", "why_not_native"]
+__all__ = ["NativeTeam", "NativeWorker", "library_path", "why_not_native"]
 
 Failed = tuple[int, int, int]  # chain, opening, HiGHS status
 FRESH = -1  # not a continuation of a chain that the ladder has mended
@@ -53,50 +56,108 @@ class NativeWorker:
     def __init__(self, options: dict[str, OptionValue]) -> None:
         from pycobre._native import highs
 
-        self._session = highs.Session()
+        self.session = highs.Session()
         self._options = options
         self.set_options(options)
 
     def solve(self, job: Job, begin: int, end: int) -> ChainFailure | None:
         """Solve the chains `begin ≤ i < end`; stops at the first that fails."""
-        first, retries = begin, FRESH
-        run_chains = _bind(self._session.solve, job)
-        while True:
-            failed = run_chains(first, end, retries)
-            if failed is None:
-                break
-            chain, opening, status = failed
-            climbed = climb(self, self._options, Status.of(status))
-            if climbed.status is not Status.OPTIMAL:
-                present = np.frombuffer(self._session.present(), np.int32).copy()
-                return ChainFailure(chain, opening, climbed.status, climbed.steps, present)
-            first, retries = chain, len(climbed.steps)
+        run_chains = _bind(self.session.solve, job)
+        failed = run_chains(begin, end, FRESH)
+        while failed is not None:
+            failure, failed = self._mend(run_chains, failed, end)
+            if failure is not None:
+                return failure
         if job.basis is not None:
-            job.basis.slots[begin] = np.frombuffer(self._session.kept_slots(), np.int32)
+            job.basis.slots[begin] = np.frombuffer(self.session.kept_slots(), np.int32)
         return None
+
+    def mend(self, job: Job, failed: Failed) -> ChainFailure | None:
+        """Finish the one chain that failed here."""
+        run_chains = _bind(self.session.solve, job)
+        left: Failed | None = failed
+        while left is not None:
+            failure, left = self._mend(run_chains, left, left[0] + 1)
+            if failure is not None:
+                return failure
+        return None
+
+    def _mend(
+        self, run_chains: Callable[[int, int, int], Failed | None], failed: Failed, end: int
+    ) -> tuple[ChainFailure | None, Failed | None]:
+        """Climb the ladder, then go on to `end`; what is beyond repair, or what failed next."""
+        chain, opening, status = failed
+        climbed = climb(self, self._options, Status.of(status))
+        if climbed.status is not Status.OPTIMAL:
+            present = np.frombuffer(self.session.present(), np.int32).copy()
+            return ChainFailure(chain, opening, climbed.status, climbed.steps, present), None
+        return None, run_chains(chain, end, len(climbed.steps))
 
     def close(self) -> None:
         """Nothing to do: the session ends with the worker."""
 
     def set_options(self, options: dict[str, OptionValue]) -> None:
         for name, value in options.items():
-            if not self._session.set_option(name, value):
+            if not self.session.set_option(name, value):
                 raise SolverError(option_refused(name, value))
 
     def clear(self) -> None:
-        self._session.clear()
+        self.session.clear()
 
     def run(self) -> Status:
-        return Status.of(self._session.run())
+        return Status.of(self.session.run())
 
     def keep_basis(self) -> bool:
-        return self._session.keep_basis()
+        return self.session.keep_basis()
 
     def put_basis(self) -> None:
-        self._session.put_basis()
+        self.session.put_basis()
 
 
-def _bind(solve: Callable[..., Failed | None], job: Job) -> Callable[[int, int, int], Failed | None]:
+class NativeTeam:
+    """Workers that share the chains of a job among threads of the compiled path: who is free takes the next."""
+
+    def __init__(self, options: dict[str, OptionValue], threads: int) -> None:
+        self._workers = [NativeWorker(options) for _ in range(threads)]
+        self.sessions = [worker.session for worker in self._workers]
+        self.sessions[0].lead(tuple(self.sessions[1:]), threads <= _cores())
+
+    def solve(self, job: Job, begin: int, end: int) -> ChainFailure | None:
+        """Solve the chains `begin ≤ i < end`; of those that fail, the lowest is reported, whoever was first."""
+        if end - begin <= 1:
+            return self._workers[0].solve(job, begin, end)
+        run_chains = _bind(self.sessions[0].solve_together, job)
+        while (ended := run_chains(begin, end, FRESH)) is not None:
+            begin, failed = ended
+            failures = (self._workers[who].mend(job, where) for who, where in failed)
+            beyond: dict[int, ChainFailure] = {each.chain: each for each in failures if each is not None}
+            if beyond:
+                return beyond[min(beyond)]
+        if job.basis is not None:
+            job.basis.slots[0] = self._slots(job.basis.owner, job.basis.counts)
+        return None
+
+    def close(self) -> None:
+        """End the threads, which end with the leading session."""
+        self._workers, self.sessions = [], []
+
+    def _slots(self, owner: I32, counts: I32) -> I32:
+        """The slots of all chains, one after the other, from the sessions that solved them."""
+        kept = [np.frombuffer(session.kept_slots(), np.int32) for session in self.sessions]
+        at = [0] * len(kept)
+        pieces = []
+        for who, count in zip(owner.tolist(), counts.tolist(), strict=True):
+            pieces.append(kept[who][at[who] : at[who] + count])
+            at[who] += count
+        return np.concatenate(pieces)
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _bind(solve: Callable[..., Any], job: Job) -> Callable[[int, int, int], Any]:
     """`Session.solve` without (first chain, end, retries); arrays in the order of `BLOCK_ARRAYS`, highs.c."""
     pool, start, block, basis, options = job.pool, job.start, job.block, job.basis, job.options
     arrays = (
@@ -116,7 +177,7 @@ def _bind(solve: Callable[..., Failed | None], job: Job) -> Callable[[int, int, 
         block.primal,
         block.col_dual,
         block.row_dual,
-        *((basis.col_status, basis.row_status, basis.counts) if basis is not None else (None,) * 3),
+        *(basis.arrays if basis is not None else (None,) * 4),
     )
     per_chain = job.values.shape[0] > 1
     return partial(

@@ -18,6 +18,8 @@ other rows: elementwise operations, whose bits do not depend on how they are vec
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,7 +39,7 @@ AT_LOWER, IS_BASIC, AT_UPPER, AT_ZERO = 0, 1, 2, 3
 
 
 class Tableau:
-    """The tableau of one chain. Variables: columns, then base rows, then pool rows in the order they came."""
+    """The tableau of one chain, once built. Variables: columns, base rows, pool rows in the order they came."""
 
     def __init__(self, prepared: Prepared, x: F64) -> None:
         p = self.p = prepared
@@ -53,8 +55,7 @@ class Tableau:
         self._column = np.repeat(np.arange(p.num_col), np.diff(p.starts))
         self.pivots = 0
         self.row_lo, self.row_up = p.row_lower.copy(), p.row_upper.copy()  # scaled, as patched
-        self._logical()
-        self.lo[: p.num_col], self.up[: p.num_col] = p.col_lower, p.col_upper
+        self.lo, self.up = p.col_lower, p.col_upper
 
     # ---- rows and basis ----
 
@@ -77,9 +78,8 @@ class Tableau:
         self.t[p.rows[inside], p.active_at[self._column[inside]]] = p.values[inside]
         outside = np.flatnonzero(~inside)
         np.add.at(self.shift, p.rows[outside], p.values[outside] * self.z[self._column[outside]])
-        lo, up = getattr(self, "lo", np.zeros(n)), getattr(self, "up", np.zeros(n))
-        self.lo = np.concatenate([lo[:n], self.row_lo - self.shift])
-        self.up = np.concatenate([up[:n], self.row_up - self.shift])
+        self.lo = np.concatenate([self.lo[:n], self.row_lo - self.shift])
+        self.up = np.concatenate([self.up[:n], self.row_up - self.shift])
 
     def _terms(self, pool: RowPool, slot: int) -> list[tuple[int, float]]:
         """The entries of a pool row: (column, scaled coefficient), θ first."""
@@ -89,24 +89,62 @@ class Tableau:
 
     def add_row(self, pool: RowPool, slot: int) -> None:
         """Append a pool row, its logical basic."""
-        p = self.p
-        row, shift = np.zeros(self.stride), 0.0
+        self._name_row(pool, slot)
+        self._place_row(pool, len(self.slot) - 1)
+
+    def _name_row(self, pool: RowPool, slot: int) -> None:
+        """Take up a pool row, without a row in the tableau yet."""
+        p, shift = self.p, 0.0
         for col, value in self._terms(pool, slot):
             if p.active_at[col] < 0:
                 shift += value * float(self.z[col])
-            elif self.place[col] < 0:
-                row[-1 - self.place[col]] += value
-            else:
-                row += value * self.t[self.place[col]]
         self.slot.append(slot)
         self.shift = np.append(self.shift, shift)
         self.lo = np.append(self.lo, pool.intercept[slot] * p.pool_factor - shift)
         self.up = np.append(self.up, np.inf)
-        self.basic = np.append(self.basic, self.place.size)
+        self.place = np.append(self.place, GONE)
+
+    def _place_rows(self, pool: RowPool | None, which: NDArray[np.bool_]) -> None:
+        for number in np.flatnonzero(which).tolist():
+            assert pool is not None
+            self._place_row(pool, number)
+
+    def _place_row(self, pool: RowPool, number: int) -> None:
+        """Append the row of a pool row in terms of the basis there is, its logical basic."""
+        p, variable = self.p, self.p.num_col + self.p.num_row + number
+        row = np.zeros(self.stride)
+        for col, value in self._terms(pool, self.slot[number]):
+            if p.active_at[col] < 0:
+                continue
+            if self.place[col] < 0:
+                row[-1 - self.place[col]] += value
+            else:
+                row += value * self.t[self.place[col]]
+        self.basic = np.append(self.basic, variable)
         self.weight = np.append(self.weight, 1.0)
-        self.place = np.append(self.place, self.t.shape[0])
+        self.place[variable] = self.t.shape[0]
         self.t = np.vstack([self.t, row])
         self.xb = np.append(self.xb, lanes_dot(row[None], self.xn)[0])
+
+    def build(self, pool: RowPool | None, slots: Sequence[int], wanted: I8 | None) -> None:
+        """The tableau of these pool rows and the basis `wanted` (None: all logicals basic).
+
+        Rows whose logical is basic take no part in bringing columns into the basis: they come last, in terms
+        of the basis there is then.
+        """
+        n, m = self.p.num_col, self.p.num_row
+        if wanted is None:
+            wanted = np.full(n + m + len(slots), IS_BASIC, np.int8)
+            wanted[:n] = AT_LOWER
+        self._logical()
+        for slot in slots:
+            assert pool is not None
+            self._name_row(pool, slot)
+        late = wanted[n + m :] == IS_BASIC
+        self._place_rows(pool, ~late)
+        self._install(wanted)
+        self._place_rows(pool, late)
+        self.price()
 
     def drop_row(self, number: int) -> None:
         """Forget a pool row whose logical is basic: the last row takes the place of its row."""
@@ -128,7 +166,7 @@ class Tableau:
     def is_binding(self, number: int) -> bool:
         return bool(self.place[self.p.num_col + self.p.num_row + number] < 0)
 
-    def install(self, wanted: I8) -> None:
+    def _install(self, wanted: I8) -> None:
         """Bring the columns that `wanted` calls basic into the basis, for logicals that it does not call so."""
         for col in self.p.active.tolist():
             if wanted[col] != IS_BASIC:
@@ -407,10 +445,4 @@ class Tableau:
     def refactor(self, pool: RowPool | None) -> None:
         """Build the tableau anew from the LP, with the basis it has now."""
         wanted = np.concatenate(self.statuses())
-        slots = [self.slot[number] for number in self.live_rows()]
-        self._logical()
-        for slot in slots:
-            assert pool is not None
-            self.add_row(pool, slot)
-        self.install(wanted)
-        self.price()
+        self.build(pool, [self.slot[number] for number in self.live_rows()], wanted)
