@@ -132,8 +132,6 @@ class SmallMountStarter(EnvironmentStarter):
 
     def command(self, size: int, worker: list[str]) -> list[list[str]]:
         (command,) = super().command(size, worker)
-        # The mount is the job's own: it needs no directory of its own, and there is none in it.
-        command = [word for word in command if "_sm_backing_directory=" not in word]
         mount = 'mount -t tmpfs -o size=64m tmpfs /dev/shm && exec "$@"'
         return [["unshare", *_UNSHARE, "sh", "-c", mount, "sh", *command]]
 
