@@ -306,6 +306,11 @@ def not_a_number(sp: Stage, t: Any) -> None:
     sp.variable("v", upper=math.nan)
 
 
+def noise_without_a_number(sp: Stage, t: Any) -> None:
+    good(sp, t)
+    sp.add(sp.variable("v") >= sp.noise([1.0, math.nan, 2.0], name="inflow"), "second")
+
+
 def more_than_certain(sp: Stage, t: Any) -> None:
     good(sp, t)
     sp.add(sp.variable("v") == sp.noise([1.0, 2.0], [0.5, 0.6]), "second")
@@ -337,6 +342,12 @@ def disconnected() -> Graph:
     [
         (Graph.linear(2), named_twice, 0.0, "node '1': rows are named twice: balance."),
         (Graph.linear(2), not_a_number, 0.0, "node '1': the bounds of v are [0.0, nan]."),
+        (
+            Graph.linear(2),
+            noise_without_a_number,
+            0.0,
+            "node '1': noise 'inflow': expected numbers in every outcome, got nan in outcome 1.",
+        ),
         (
             Graph.linear(2),
             more_than_certain,

@@ -232,6 +232,11 @@ class Stage:
         count = len(outcomes)
         if not count:
             raise self.error(where, "at least one outcome, got none")
+        broken = np.flatnonzero(np.isnan(outcomes).any(axis=1))
+        if broken.size:
+            raise self.error(
+                where, f"numbers in every outcome, got nan in outcome {broken[0]}. Look at the data"
+            )
         weights = np.full(count, 1.0 / count) if probability is None else np.array(probability, np.float64)
         if weights.shape != (count,):
             raise self.error(where, f"{count} probabilities for {count} outcomes, got {weights.size}")
