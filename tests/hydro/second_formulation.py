@@ -225,8 +225,6 @@ class SecondStage:
             least = self.bound(h.id, "min_outflow_m3s", h.outflow.min_outflow_m3s)
             for k, hours in enumerate(self.hours):
                 out: Terms = {("q", h.id, bus, k): 1.0 for bus in buses} | {("s", h.id, k): 1.0}
-                if h.diversion:
-                    out["u", h.id, k] = 1.0
                 if least > 0.0:
                     cost = self.penalty(h, "outflow_violation_below_cost")
                     self.soft(out, least, cost * hours, 1.0)

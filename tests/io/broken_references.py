@@ -343,7 +343,7 @@ COVERAGE: tuple[Broken, ...] = (
     Broken(
         "years without history",
         (*HISTORIC, put(CONFIG, "training.scenario_source.historical_years", [1999])),
-        (Said("no_window", HISTORY, "covers all stages and 0 lags of every plant"),),
+        (Said("no_window", HISTORY, "covers all stages of every plant"),),
     ),
     broken(
         "lags without observations",

@@ -118,9 +118,8 @@ def test_power_is_balanced_at_every_bus(tables: Tables) -> None:
 def test_water_is_conserved_in_every_reservoir(tables: Tables) -> None:
     case, get = tables.case, tables.get
     flow = get("hydros", "inflow_m3s") + get("hydros", "inflow_slack_m3s")
-    flow = (
-        flow - get("hydros", "outflow_m3s") - get("hydros", "evaporated_m3s") - get("hydros", "withdrawn_m3s")
-    )
+    for column in ("outflow_m3s", "diverted_m3s", "evaporated_m3s", "withdrawn_m3s"):
+        flow = flow - get("hydros", column)
     below: list[int | None] = [h.downstream_id for h in case.hydros]
     for column in ("turbined_m3s", "spilled_m3s"):
         flow = flow + tables.at_plant("hydros", column, below)

@@ -28,7 +28,7 @@ def header(request: Request, ranks: int) -> str:
     sizes = " · ".join(f"{count} {one if count == 1 else many}" for count, one, many in counts if count)
     passes = getattr(training.selection, "forward_passes", None)
     shares = f"{_counted(ranks, 'rank')} × {_counted(request.threads, 'thread')}"
-    seed = 42 if training.tree_seed is None else training.tree_seed
+    seed = 42 if training.tree_seed is None else abs(training.tree_seed)
     return "\n".join(
         (
             f"pycobre · {case.name}",

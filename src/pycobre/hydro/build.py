@@ -18,7 +18,7 @@ from pycobre.hydro.periods import PeriodStep, initial_accumulation, period_steps
 from pycobre.hydro.production import productions
 from pycobre.hydro.resolve import Resolver, StageNumbers
 from pycobre.hydro.stage_lp import build_stage_lp
-from pycobre.hydro.tree import opening_noise
+from pycobre.hydro.tree import opening_noise, tree_seed
 from pycobre.model.case import Case
 from pycobre.model.checks import require_sound
 from pycobre.model.horizon import Stage
@@ -50,8 +50,7 @@ class Study:
     @property
     def seed(self) -> int:
         """Of the opening tree and of in-sample draws."""
-        given = self.case.config.training.tree_seed
-        return 42 if given is None else given
+        return tree_seed(self.case)
 
 
 def build_study(case: Case) -> Study:
@@ -171,11 +170,11 @@ def _states(case: Case, index: Index, par: Par, accumulating: bool) -> tuple[Sta
 def _discount(case: Case, stage: Stage) -> float:
     """(1 + r)^(−days/365.25) over the stage's calendar length; what comes after it is worth that much."""
     rate = case.policy_graph.annual_discount_rate
-    if stage.annual_discount_rate_override is not None:
-        rate = stage.annual_discount_rate_override
     for arc in case.policy_graph.transitions:
         if arc.source_id == stage.id and arc.annual_discount_rate_override is not None:
             rate = arc.annual_discount_rate_override
+    if stage.annual_discount_rate_override is not None:
+        rate = stage.annual_discount_rate_override
     return float((1.0 + rate) ** (-stage.days / DAYS_PER_YEAR))
 
 

@@ -129,9 +129,10 @@ class Forward:
                 "config.json: scenario_source.seed: expected an integer for out_of_sample draws, got none. "
                 "Add a seed."
             )
-        seeds = streams.grouped_forward_seed(seed, iteration, scenarios, int(self._periods[t]))
+        seeds = streams.grouped_forward_seed(abs(seed), iteration, scenarios, int(self._periods[t]))
         drawn = streams.forward_normal(seeds, self._study.layout.dimension)
-        return correlate(drawn, self._study.layout.groups(self._study.case.stages[t]))
+        layout = self._study.layout
+        return layout.by_id(correlate(drawn, layout.groups(self._study.case.stages[t])))
 
     def _inflow_scenarios(self) -> list[F64] | None:
         """Inflow scenarios by stage [S_t, N], where the inflows themselves are given."""
@@ -141,7 +142,8 @@ class Forward:
                 ids = [hydro.id for hydro in study.case.hydros]
                 return _by_stage(study.case.external_inflows, "hydro_id", "value_m3s", ids, study)
             case "historical":
-                windows = history_windows(study.case, study.index, study.par.order, self._source)
+                # The inflows are replayed after the study's own past: a window needs none before it.
+                windows = history_windows(study.case, study.index, self._source)
                 return [windows.inflow[:, t] for t in range(windows.inflow.shape[1])]
             case _:
                 return None

@@ -21,45 +21,45 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Windows:
-    """W windows of history over the study's T stages, with the lags before each."""
+    """W windows of history over the study's T stages."""
 
     years: tuple[int, ...]  #: calendar year of the first stage
     inflow: F64  #: [W, T, N]
-    before: F64  #: [W, L, N], lag 1 first
 
-    def noise(self, par: Par) -> F64:
-        """Standardised residuals [W, T, N]: the noise with which the model gives these inflows."""
-        chain = np.concatenate([self.before[:, ::-1], self.inflow], axis=1)
+    def noise(self, par: Par, past: F64) -> F64:
+        """Standardised residuals [W, T, N]: the noise with which the model gives these inflows.
+
+        They follow the study's own `past` [L, N] (lag 1 first), as they will when they are drawn.
+        """
+        before = np.broadcast_to(past[::-1], (len(self.years), *past.shape))
+        chain = np.concatenate([before, self.inflow], axis=1)
         found = np.empty_like(self.inflow)
         for t in range(self.inflow.shape[1]):
             found[:, t] = par.noise(t, chain[:, t : t + par.order][:, ::-1], self.inflow[:, t])
         return found
 
 
-def history_windows(case: Case, index: Index, order: int, source: ScenarioSource | None) -> Windows:
+def history_windows(case: Case, index: Index, source: ScenarioSource | None) -> Windows:
     """All complete windows, of the years the source names or of all years."""
     lookup = _Lookup(case, index)
     first = case.stages[0].start_date.year
     asked = source.historical_years if source is not None else None
     if isinstance(asked, YearRange):
         asked = tuple(range(asked.from_, asked.to + 1))
-    years, inflow, before = [], [], []
+    years, inflow = [], []
     for year in asked if asked is not None else lookup.years:
         shift = year - first
         spans = [(_moved(s.start_date, shift), _moved(s.end_date, shift)) for s in case.stages]
-        months = [_month_before(spans[0][0], lag) for lag in range(1, order + 1)]
         values = np.array([lookup.mean(*span) for span in spans])
-        lags = np.array([lookup.mean(*span) for span in months]).reshape(order, len(case.hydros))
-        if np.isfinite(values).all() and np.isfinite(lags).all():
+        if np.isfinite(values).all():
             years.append(year)
             inflow.append(values)
-            before.append(lags)
     if not years:
         raise CaseError(
-            "scenarios/inflow_history.parquet: expected at least one year whose history covers all stages and "
-            f"{order} lags of every hydro, got none."
+            "scenarios/inflow_history.parquet: expected at least one year whose history covers all stages "
+            "for every hydro, got none."
         )
-    return Windows(tuple(years), np.stack(inflow), np.stack(before))
+    return Windows(tuple(years), np.stack(inflow))
 
 
 class _Lookup:
@@ -90,10 +90,3 @@ def _moved(day: date, years: int) -> date:
         return day.replace(year=day.year + years)
     except ValueError:  # 29 February in a year without one
         return day.replace(year=day.year + years, day=28)
-
-
-def _month_before(day: date, months: int) -> tuple[date, date]:
-    month = day.year * 12 + day.month - 1 - months
-    start = date(month // 12, month % 12 + 1, 1)
-    end = date((month + 1) // 12, (month + 1) % 12 + 1, 1)
-    return start, end

@@ -1,7 +1,8 @@
 """From standard normals to the numbers that an opening writes into a stage's LP.
 
 The noise vector has one entry per hydro, then per bus whose load deviates in any stage, then per source with
-statistics, each by id.
+statistics, each by id. It is drawn, and given in files, with the hydros in the order of their
+`operational_start_date` (then by id), as Cobre has them.
 """
 
 from __future__ import annotations
@@ -38,7 +39,11 @@ class NoiseLayout:
         self.dimension = self.hydros + len(self.buses) + len(self.sources)
         self.load_slice = slice(self.hydros, self.hydros + len(self.buses))
         self.source_slice = slice(self.hydros + len(self.buses), self.dimension)
-        self._place = {("inflow", id_): h for id_, h in index.hydro.items()}
+        dates = [(hydro.operational_start_date, hydro.id) for hydro in case.hydros]
+        order = sorted(range(self.hydros), key=dates.__getitem__)
+        self._drawn = np.arange(self.dimension)  #: the place in a drawn vector of every entry
+        self._drawn[order] = np.arange(self.hydros)
+        self._place = {("inflow", id_): int(self._drawn[h]) for id_, h in index.hydro.items()}
         self._place |= {("load", case.buses[b].id): self.hydros + i for i, b in enumerate(self.buses)}
         first = self.hydros + len(self.buses)
         self._place |= {
@@ -46,6 +51,11 @@ class NoiseLayout:
         }
         self._correlation = case.correlation
         self._profiles = self._factor()
+
+    def by_id(self, drawn: F64) -> F64:
+        """Noise vectors as they were drawn, with their hydros put in order by id."""
+        ordered: F64 = drawn[..., self._drawn]
+        return ordered
 
     def groups(self, stage: Stage) -> tuple[CorrelatedGroup, ...]:
         """The correlation of one stage: its scheduled profile, else "default", else the only one."""

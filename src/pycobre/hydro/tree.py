@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from pycobre.hydro.history import history_windows
 from pycobre.hydro.index import Index
+from pycobre.hydro.inflows import initial_lags
 from pycobre.hydro.noise import NoiseLayout
 from pycobre.hydro.periods import period_numbers
 from pycobre.model.case import Case
@@ -16,9 +17,15 @@ from pycobre.stochastic.correlation import correlate
 from pycobre.stochastic.openings import draw_openings
 from pycobre.stochastic.par import Par
 
-__all__ = ["opening_noise"]
+__all__ = ["opening_noise", "tree_seed"]
 
 F64 = NDArray[np.float64]
+
+
+def tree_seed(case: Case) -> int:
+    """The seed of the opening tree and of in-sample draws. As in Cobre, its sign does not matter."""
+    given = case.config.training.tree_seed
+    return 42 if given is None else abs(given)
 
 
 def opening_noise(case: Case, index: Index, layout: NoiseLayout, par: Par) -> tuple[F64, ...]:
@@ -26,7 +33,7 @@ def opening_noise(case: Case, index: Index, layout: NoiseLayout, par: Par) -> tu
     source = case.config.training.scenario_source
     if source is not None and isinstance(source.openings, FileOpenings):
         return _from_file(case, layout)
-    seed = 42 if case.config.training.tree_seed is None else case.config.training.tree_seed
+    seed = tree_seed(case)
     periods = period_numbers(case)
     # The draws of all stages that have one of their own, in one go.
     plain = [stage for stage in case.stages if stage.sampling_method == "saa"]
@@ -48,7 +55,7 @@ def opening_noise(case: Case, index: Index, layout: NoiseLayout, par: Par) -> tu
             drawn = drawn_saa[stage.id]
         else:
             drawn = draw_openings(stage.sampling_method, seed, stage.id, count, layout.dimension)
-        found.append(correlate(drawn, layout.groups(stage)))
+        found.append(layout.by_id(correlate(drawn, layout.groups(stage))))
     return tuple(found)
 
 
@@ -58,7 +65,8 @@ def _residuals(case: Case, index: Index, layout: NoiseLayout, par: Par, t: int, 
     There are no more openings than windows; a window may come twice.
     """
     stage = case.stages[t]
-    residuals = history_windows(case, index, par.order, case.config.training.scenario_source).noise(par)[:, t]
+    windows = history_windows(case, index, case.config.training.scenario_source)
+    residuals = windows.noise(par, initial_lags(case, index, par.order))[:, t]
     count = min(stage.num_openings or 1, residuals.shape[0])
     noise = draw_openings("saa", seed, stage.id, count, layout.dimension)
     window = streams.opening_seed(seed, np.arange(count), stage.id) % np.uint64(residuals.shape[0])
@@ -75,5 +83,5 @@ def _from_file(case: Case, layout: NoiseLayout) -> tuple[F64, ...]:
         count = int(opening.max()) + 1
         noise = np.zeros((count, layout.dimension))
         noise[opening, entity] = value
-        found.append(noise)
+        found.append(layout.by_id(noise))
     return tuple(found)

@@ -227,7 +227,10 @@ def add_evaporation(d: Draft) -> None:
 
 
 def add_outflow_limits(d: Draft) -> None:
-    """min ≤ turbined + spilled + diverted ≤ max in every block, each side with a penalised slack."""
+    """min ≤ turbined + spilled ≤ max in every block, each side with a penalised slack.
+
+    Diverted water leaves by another way: it is no outflow, neither here nor in generic constraints.
+    """
     hydro, index, c = d.numbers.hydro, d.index, d.columns
     exists = hydro.exists[:, None]
     for side, limit, active, sign in (
@@ -238,4 +241,3 @@ def add_outflow_limits(d: Draft) -> None:
         rows = d.soft(f"outflow_{side}", index.hydro_names, limit, active, cost, sign)
         d.add_where(rows[index.pair_hydro], c["turbined"], 1.0)
         d.add_where(rows, c["spillage"], 1.0)
-        d.add_where(rows[d.diverting], c["diversion"], 1.0)

@@ -126,7 +126,12 @@ def dump_parquet(table: Table) -> bytes:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    types = {"int32": pa.int32(), "float64": pa.float64(), "datetime64[D]": pa.date32()}
+    types = {
+        "int32": pa.int32(),
+        "uint32": pa.uint32(),
+        "float64": pa.float64(),
+        "datetime64[D]": pa.date32(),
+    }
     columns: dict[str, Any] = {}
     for f in fields(table):
         values = getattr(table, f.name)
@@ -134,7 +139,8 @@ def dump_parquet(table: Table) -> bytes:
         if f.metadata["optional"] and np.all(empty):
             continue
         mask = empty if f.metadata["optional"] else None
-        columns[f.name] = pa.array(values, type=types[f.metadata["dtype"]], mask=mask)
+        stored = f.metadata.get("stored", f.metadata["dtype"])
+        columns[f.name] = pa.array(values, type=types[stored], mask=mask)
     sink = pa.BufferOutputStream()
     pq.write_table(pa.table(columns), sink, compression="zstd", store_schema=False)
     return bytes(sink.getvalue())

@@ -153,7 +153,7 @@ SIMULATION_TABLES = (
             _real("turbined_m3s", "m3/s", ""),
             _real("spilled_m3s", "m3/s", ""),
             _real("diverted_m3s", "m3/s", ""),
-            _real("outflow_m3s", "m3/s", "turbined + spilled + diverted"),
+            _real("outflow_m3s", "m3/s", "turbined + spilled; what is diverted leaves by another way"),
             _real("generation_mw", "MW", ""),
             _real("evaporated_m3s", "m3/s", ""),
             _real("withdrawn_m3s", "m3/s", ""),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from pycobre.model.record import record
-from pycobre.model.table import DAY, F64, I32, Table, dates, floats, ids
+from pycobre.model.table import DAY, F64, I32, Table, counts, dates, floats, ids
 
 __all__ = [
     "AnnualComponents",
@@ -128,12 +128,15 @@ class ExternalSources(Table):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class NoiseOpenings(Table):
-    """Standardised noise of every opening; entities are hydros, random loads, random sources, each by id."""
+    """Standardised noise of every opening.
+
+    Entities are hydros by `operational_start_date` and id, then random loads and random sources by id.
+    """
 
     KEY: ClassVar = ("stage_id", "opening_index", "entity_index")
     stage_id: I32 = ids()
-    opening_index: I32 = ids()
-    entity_index: I32 = ids()
+    opening_index: I32 = counts()
+    entity_index: I32 = counts()
     value: F64 = floats()
 
 

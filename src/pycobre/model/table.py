@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["DAY", "F64", "I32", "NO_ID", "Table", "dates", "floats", "ids"]
+__all__ = ["DAY", "F64", "I32", "NO_ID", "Table", "counts", "dates", "floats", "ids"]
 
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
@@ -24,6 +24,13 @@ NO_ID = -(2**31)
 def ids(*, optional: bool = False) -> Any:
     """A column of integers; optional ones may be absent or hold nulls (`NO_ID`)."""
     return field(default=None, metadata={"dtype": "int32", "optional": optional, "null": NO_ID})
+
+
+def counts() -> Any:
+    """A column of numbers from 0 on, which files hold without a sign (Cobre reads no other)."""
+    return field(
+        default=None, metadata={"dtype": "int32", "optional": False, "null": NO_ID, "stored": "uint32"}
+    )
 
 
 def floats(*, optional: bool = False) -> Any:

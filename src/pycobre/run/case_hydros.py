@@ -40,7 +40,7 @@ def hydros(s: StageView) -> Columns:
         turbined_m3s=turbined,
         spilled_m3s=spilled,
         diverted_m3s=diverted,
-        outflow_m3s=turbined + spilled + diverted,
+        outflow_m3s=turbined + spilled,
         generation_mw=generation,
         evaporated_m3s=evaporated,
         withdrawn_m3s=drawn,

@@ -82,9 +82,9 @@ def _options(hydro: HydroStudy) -> TrainOptions:
     chosen = training.selection
     measures: dict[str, RiskMeasure] = {}
     stages = hydro.case.stages
-    # A stage's measure weighs its own openings, which is what the stage before it looks ahead to.
-    for node, following in zip(hydro.problem.nodes, stages[1:], strict=False):
-        measures[node.name] = _measure(following.risk_measure)
+    # A stage's measure weighs what it looks ahead to; that of the first also weighs its own openings.
+    for node, stage in zip(hydro.problem.nodes, stages, strict=True):
+        measures[node.name] = _measure(stage.risk_measure)
     return TrainOptions(
         # Enumerated: every stage has one opening, so there is one trajectory.
         forward_passes=chosen.forward_passes if isinstance(chosen, settings.SampledPasses) else 1,

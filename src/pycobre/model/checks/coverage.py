@@ -83,10 +83,24 @@ def system_not_empty(buses: Any) -> Findings:
 
 
 @check
-def inflow_rows(inflow_stats: Any, inflow_history: Any, hydros: Any, stages: Any) -> Findings:
+def inflow_rows(
+    inflow_stats: Any,
+    inflow_history: Any,
+    external_inflows: Any,
+    ar_coefficients: Any,
+    config: Any,
+    hydros: Any,
+    stages: Any,
+) -> Findings:
+    """Statistics are given, fitted to a history, or those of the external scenarios that are trained on."""
     if len(inflow_history) and not len(inflow_stats):
         return
     have = set(zip(inflow_stats.hydro_id.tolist(), inflow_stats.stage_id.tolist(), strict=True))
+    source = config.training.scenario_source
+    if source is not None and source.inflow is not None and source.inflow.scheme == "external":
+        if not len(ar_coefficients):
+            table = external_inflows
+            have |= set(zip(table.hydro_id.tolist(), table.stage_id.tolist(), strict=True))
     yield from _missing("inflow_stats", "hydro", hydros, stages, have)
 
 

@@ -103,10 +103,8 @@ def _months(history: Any, hydros: Any, least: int) -> Findings:
 
 
 @check
-def history_to_replay(
-    inflow_history: Any, config: Any, stages: Any, hydros: Any, ar_coefficients: Any
-) -> Findings:
-    """Windows of history as scenarios: a year whose history covers the study and the lags before it."""
+def history_to_replay(inflow_history: Any, config: Any, stages: Any, hydros: Any) -> Findings:
+    """Windows of history as scenarios: a year whose history covers the study."""
     sources = [(where, getattr(config, where).scenario_source) for where in ("training", "simulation")]
     uses = [
         (where, source)
@@ -124,10 +122,8 @@ def history_to_replay(
         elif not len(inflow_history):
             if where == "training" and (source is None or source.inflow is None):
                 yield _no_window("the sampling method historical_residuals needs a history")
-        else:
-            order = int(ar_coefficients.lag.max(initial=0)) if len(ar_coefficients) else 0
-            if not any(_covered(inflow_history, hydros, stages, year, order) for year in years):
-                yield _no_window(f"a year's history covers all stages and {order} lags of every plant")
+        elif not any(_covered(inflow_history, hydros, stages, year) for year in years):
+            yield _no_window("a year's history covers all stages of every plant")
 
 
 def _no_window(rule: str) -> Finding:
@@ -143,12 +139,11 @@ def _years(source: Any, history: Any) -> range | tuple[int, ...]:
     return tuple(sorted(set((history.start_date.astype("datetime64[Y]").astype(int) + 1970).tolist())))
 
 
-def _covered(history: Any, hydros: Any, stages: Any, year: int, order: int) -> bool:
-    """Every day from the first lag's month to the end of the study, moved to that year, is in a window."""
+def _covered(history: Any, hydros: Any, stages: Any, year: int) -> bool:
+    """Every day of the study, moved to that year, is in a window."""
     first = min(stage.start_date for stage in stages)
     shift = year - first.year
-    begin = np.datetime64(_moved(first, shift), "M") - np.timedelta64(order, "M")
-    start = int((begin if order else np.datetime64(_moved(first, shift))).astype("datetime64[D]").astype(int))
+    start = int(np.datetime64(_moved(first, shift)).astype(int))
     end = int(np.datetime64(_moved(max(s.end_date for s in stages), shift)).astype(int))
     for hydro in hydros:
         mine = history.hydro_id == hydro.id
