@@ -11,6 +11,7 @@ from pycobre.errors import OptionError
 from pycobre.stochastic import streams
 from pycobre.stochastic.correlation import CorrelatedGroup, correlate, spectral_factor
 from pycobre.stochastic.openings import METHODS, draw_openings
+from pycobre.stochastic.stratified import moro_quantile
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -22,6 +23,36 @@ def test_openings_are_normal_and_reproducible(method: str) -> None:
     assert np.abs(noise.mean(axis=0)).max() < 0.1
     assert np.abs(noise.std(axis=0) - 1.0).max() < 0.1
     assert np.abs(np.corrcoef(noise.T) - np.eye(4)).max() < 0.1
+
+
+#: Openings [4, 3] of stage 1 with tree seed 7, as Cobre 0.18.0 exports them.
+PEER = {
+    "lhs": [
+        [0.29950416060195584, -1.0309519767953872, -0.6558342480327038],
+        [-0.9828197281398389, 0.29500244693180866, -1.3845466358072156],
+        [-0.3163083126317725, -0.46144349712278177, 0.24817649162287808],
+        [2.0534611618214003, 1.509569754413252, 1.803952477684385],
+    ],
+    "qmc_sobol": [
+        [-1.979990844818894, -0.7866695574380257, -1.0180807805917471],
+        [0.05982446126586561, 0.5702256358670889, 0.39700953149287493],
+        [0.7515936852838798, -0.08598878694332227, -0.24218145090650184],
+        [-0.6012033427687565, 1.8215409364055055, 1.3065651663512794],
+    ],
+}
+
+
+@pytest.mark.parametrize("method", PEER)
+def test_openings_are_those_of_the_peer(method: str) -> None:
+    assert draw_openings(method, 7, 1, 4, 3).tolist() == PEER[method]
+
+
+def test_the_quantile_is_nearly_exact_and_has_ends() -> None:
+    from scipy.special import ndtri
+
+    p = np.linspace(1e-6, 1.0 - 1e-6, 5001)
+    assert np.abs(moro_quantile(p) - ndtri(p)).max() < 4e-9
+    assert moro_quantile(np.array([0.0, 0.5, 1.0])) == pytest.approx([-8.21, 0.0, 8.13], abs=0.01)
 
 
 def test_latin_hypercube_has_one_opening_in_every_stratum() -> None:
@@ -55,8 +86,9 @@ def test_a_method_that_does_not_exist_is_refused() -> None:
 def test_without_scipy_the_other_methods_say_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scipy.stats", None)
     with pytest.raises(OptionError, match=r"needs SciPy.*pip install"):
-        draw_openings("lhs", 1, 0, 4, 2)
-    assert draw_openings("saa", 1, 0, 4, 2).shape == (4, 2)
+        draw_openings("qmc_sobol", 1, 0, 4, 2)
+    for method in ("saa", "lhs"):
+        assert draw_openings(method, 1, 0, 4, 2).shape == (4, 2)
 
 
 def test_spectral_factor_is_the_symmetric_root() -> None:

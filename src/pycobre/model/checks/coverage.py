@@ -96,11 +96,10 @@ def inflow_rows(
     if len(inflow_history) and not len(inflow_stats):
         return
     have = set(zip(inflow_stats.hydro_id.tolist(), inflow_stats.stage_id.tolist(), strict=True))
-    source = config.training.scenario_source
-    if source is not None and source.inflow is not None and source.inflow.scheme == "external":
-        if not len(ar_coefficients):
-            table = external_inflows
-            have |= set(zip(table.hydro_id.tolist(), table.stage_id.tolist(), strict=True))
+    chosen = getattr(config.training.scenario_source, "inflow", None)
+    if chosen is not None and chosen.scheme == "external" and not len(ar_coefficients):
+        table = external_inflows
+        have |= set(zip(table.hydro_id.tolist(), table.stage_id.tolist(), strict=True))
     yield from _missing("inflow_stats", "hydro", hydros, stages, have)
 
 
