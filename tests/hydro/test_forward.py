@@ -12,6 +12,7 @@ from small_case import config, hydro, inflows, lags, loads, one_reservoir, stage
 from pycobre.errors import CaseError
 from pycobre.hydro.build import Study, build_study
 from pycobre.hydro.forward import EXTERNAL_SEED, HISTORICAL_SEED, Forward
+from pycobre.hydro.inflows import initial_lags
 from pycobre.model.case import Case
 from pycobre.model.config import ClassScheme, FileOpenings, ScenarioSource, YearRange
 from pycobre.model.initial import InflowObservation
@@ -162,22 +163,31 @@ def test_history_is_replayed_year_by_year() -> None:
 
 def test_history_without_a_complete_year_is_refused() -> None:
     study = build_study(two_plants(inflow_history=history(range(1995, 1996))))
-    with pytest.raises(CaseError, match="at least one year whose history covers all stages and 2 lags"):
-        Forward(study, replace(source(inflow="historical"), historical_years=(1995,)))
+    with pytest.raises(CaseError, match="at least one year whose history covers all stages for every hydro"):
+        Forward(study, replace(source(inflow="historical"), historical_years=(1996,)))
 
 
-def test_openings_of_historical_residuals_reproduce_history_from_its_own_lags() -> None:
+def test_a_year_of_history_needs_none_before_it() -> None:
+    study = build_study(two_plants(inflow_history=history(range(1995, 1996))))
+    _, values = Forward(study, replace(source(inflow="historical"), historical_years=(1995,))).draw(1, 0, 1)
+    expected = [[5.0 + (t + 1) / 100 + 50 * h for h in (0, 1)] for t in range(4)]
+    assert simulate_inflow(study, values, 0) == pytest.approx(np.array(expected), abs=1e-9)
+
+
+def test_openings_of_historical_residuals_reproduce_history_from_the_studys_own_past() -> None:
     periods = tuple(replace(s, sampling_method="historical_residuals") for s in stages(4, openings=5))
     case = two_plants(stages=periods, inflow_history=history(range(1990, 2000)))
     study = build_study(case)
-    noise = study.openings[2][:, :2]
-    count = noise.shape[0]
-    window = (streams.opening_seed(42, np.arange(count), 2) % np.uint64(9)).astype(int)
-    for opening in range(count):
-        year = 1991 + int(window[opening])  # 1990 has no lags before it
-        series = np.array([[year - 1990 + m / 100 + 50 * h for h in (0, 1)] for m in (1, 2, 3)])
-        rebuilt = study.par.inflow(2, series[1::-1], noise[opening])
-        assert rebuilt == pytest.approx(series[2], abs=1e-9)
+    past = initial_lags(case, study.index, 2)[::-1]
+    for stage in (0, 2):
+        noise = study.openings[stage][:, :2]
+        count = noise.shape[0]
+        window = (streams.opening_seed(42, np.arange(count), stage) % np.uint64(10)).astype(int)
+        for opening in range(count):
+            months = [[int(window[opening]) + m / 100 + 50 * h for h in (0, 1)] for m in (1, 2, 3, 4)]
+            series = np.concatenate([past, months])
+            rebuilt = study.par.inflow(stage, series[stage : stage + 2][::-1], noise[opening])
+            assert rebuilt == pytest.approx(series[stage + 2], abs=1e-9)
 
 
 def test_openings_from_a_file() -> None:
