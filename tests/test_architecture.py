@@ -15,7 +15,7 @@ import pytest
 import pycobre
 
 SOURCE = Path(pycobre.__file__).parent
-FOUNDATION = {"errors", "events", "_native", "container"}
+FOUNDATION = {"errors", "frozen", "events", "_native", "container"}
 
 #: What each room may import besides itself. "" is the façade.
 MAY_IMPORT: dict[str, set[str]] = {
@@ -35,24 +35,26 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "__main__": {"cli"},
     "errors": set(),
-    "events": {"errors"},
+    "frozen": set(),
+    "events": {"errors", "frozen"},
     "_native": set(),
-    "container": {"errors", "_native"},
+    "container": {"errors", "frozen", "_native"},
     "comm": FOUNDATION,
     "solver": FOUNDATION,
     "problem": FOUNDATION | {"comm", "solver"},
     "stochastic": FOUNDATION | {"comm", "solver"},
     "sddp": FOUNDATION | {"comm", "solver", "problem", "stochastic"},
-    "model": {"errors"},
+    "model": {"errors", "frozen"},
     "hydro": {
         "errors",
+        "frozen",
         "events",
         "model",
         "solver",
         "problem",
         "stochastic",
     },  # solver: templates are its nouns
-    "io": {"errors", "events", "container", "model"},
+    "io": {"errors", "frozen", "events", "container", "model"},
     "cases": {"errors", "model"},
     "results": {"errors", "events", "io"},
     "run": FOUNDATION

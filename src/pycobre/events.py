@@ -1,10 +1,10 @@
 """The one stream of events a long run emits: frozen, typed, the same on every face.
 
     TrainingStarted
-      ForwardFinished · StageFinished* · SelectionFinished? · IterationFinished · CheckpointWritten?    per
-      iteration
-    TrainingFinished SimulationStarted · SimulationProgress* · SimulationFinished WarningRaised
-    at any time
+      per iteration: ForwardFinished · StageFinished* · SelectionFinished? · IterationFinished · CheckpointWritten?
+    TrainingFinished
+    SimulationStarted · SimulationProgress* · SimulationFinished
+    WarningRaised at any time
 
 Amounts are as the problem's author sees them (a maximised problem reports rewards). `worker_id` is the rank
 that emitted the event, `time_s` the seconds since its run started there.
@@ -13,8 +13,10 @@ that emitted the event, `time_s` the seconds since its run started there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, fields
 from typing import Any, ClassVar, TypeAlias
+
+from pycobre.frozen import frozen
 
 __all__ = [
     "CheckpointWritten",
@@ -35,7 +37,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen()
 class RankTiming:
     """Where one rank's seconds went, and what it solved.
 
@@ -59,7 +61,7 @@ class RankTiming:
 _KINDS: dict[str, type[Event]] = {}
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Event:
     """Root of the stream. `kind` names the class in `to_dict` and in JSON lines."""
 
@@ -82,7 +84,7 @@ Listener: TypeAlias = Callable[[Event], object]
 """What receives events. A true return value asks the run to stop after the current iteration."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class TrainingStarted(Event, kind="training_started"):
     """A run begins to train: the size of the problem and of the group."""
 
@@ -98,7 +100,7 @@ class TrainingStarted(Event, kind="training_started"):
     memory_bytes: int = 0  #: expected per rank, without what a node's ranks share
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class ForwardFinished(Event, kind="forward_finished"):
     """An iteration's trajectories are simulated: what they cost."""
 
@@ -109,7 +111,7 @@ class ForwardFinished(Event, kind="forward_finished"):
     elapsed_s: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class StageFinished(Event, kind="stage_finished"):
     """One step of the backward pass: the cuts of one depth are solved, exchanged and stored on every rank."""
 
@@ -122,7 +124,7 @@ class StageFinished(Event, kind="stage_finished"):
     exchange_s: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class SelectionFinished(Event, kind="selection_finished"):
     """Cuts that no longer help were put aside."""
 
@@ -132,7 +134,7 @@ class SelectionFinished(Event, kind="selection_finished"):
     elapsed_s: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class IterationFinished(Event, kind="iteration_finished"):
     """One iteration is done: bounds, gap and what it took."""
 
@@ -152,7 +154,7 @@ class IterationFinished(Event, kind="iteration_finished"):
     total_s: float  #: since training began, earlier runs of a resumed training included
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class CheckpointWritten(Event, kind="checkpoint_written"):
     """The state of the run is on disk and can be resumed from."""
 
@@ -162,7 +164,7 @@ class CheckpointWritten(Event, kind="checkpoint_written"):
     elapsed_s: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class TrainingFinished(Event, kind="training_finished"):
     """Training is over: why, and with what."""
 
@@ -178,7 +180,7 @@ class TrainingFinished(Event, kind="training_finished"):
     timing: tuple[RankTiming, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class SimulationStarted(Event, kind="simulation_started"):
     """A policy is about to be simulated."""
 
@@ -186,7 +188,7 @@ class SimulationStarted(Event, kind="simulation_started"):
     ranks: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class SimulationProgress(Event, kind="simulation_progress"):
     """So many scenarios are simulated."""
 
@@ -195,7 +197,7 @@ class SimulationProgress(Event, kind="simulation_progress"):
     mean: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class SimulationFinished(Event, kind="simulation_finished"):
     """The simulation is over: what the scenarios cost."""
 
@@ -207,7 +209,7 @@ class SimulationFinished(Event, kind="simulation_finished"):
     total_s: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class WarningRaised(Event, kind="warning"):
     """Something a person should know and nothing has to stop for."""
 

@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeVar
 
 from pycobre.comm.slurm import with_slurm
 from pycobre.errors import InitializationFailed, MissingConfiguration
+from pycobre.frozen import frozen
 
 T = TypeVar("T", int, float)
 
 
-@dataclass(frozen=True)
+@frozen()
 class ShmConfig:
     """Ranks on one machine that meet in the shared-memory segment `name` (COBRE_SHM_*).
 
@@ -49,7 +50,7 @@ class ShmConfig:
         return cls(name=name or "", rank=rank, size=size, timeout_s=timeout_s)
 
 
-@dataclass(frozen=True)
+@frozen()
 class TcpConfig:
     """Ranks that meet at rank 0's TCP port (COBRE_TCP_*).
 

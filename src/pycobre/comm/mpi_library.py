@@ -17,8 +17,9 @@ import os
 import site
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from pycobre.frozen import frozen
 
 # The version of the library's interface is part of its file name, and tells the family.
 _FILES = {"MPICH": "libmpi.so.12", "Open MPI": "libmpi.so.40"}
@@ -35,7 +36,7 @@ _LAUNCHERS = {
 _ANCESTORS = 16  # a launcher may start a shell, a profiler and a wrapper before Python
 
 
-@dataclass(frozen=True)
+@frozen()
 class Launcher:
     """What started this process: the family of MPI it belongs to, its program where known, and its ranks."""
 

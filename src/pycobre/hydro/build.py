@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre.frozen import frozen
 from pycobre.hydro.draft import StageLp, StageModel
 from pycobre.hydro.estimation import with_estimates
 from pycobre.hydro.evaporation import linear_evaporation
@@ -32,7 +31,7 @@ F64 = NDArray[np.float64]
 DAYS_PER_YEAR = 365.25
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Study:
     """A case as equations: the problem, and the maps between its numbers and the case's entities."""
 

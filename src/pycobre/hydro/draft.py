@@ -7,11 +7,12 @@ costs per hour are multiplied by H_k.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pycobre.frozen import frozen
 from pycobre.hydro.evaporation import LinearEvaporation
 from pycobre.hydro.index import Index
 from pycobre.hydro.lp import Lp
@@ -30,7 +31,7 @@ Positions = NDArray[np.intp]
 HM3_PER_M3S_HOUR = 0.0036
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class StageModel:
     """What the equations need besides the resolved numbers."""
 
@@ -43,7 +44,7 @@ class StageModel:
     mean_availability: F64  #: [R], fraction of capacity
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class StageLp:
     """The LP and where everything is in it.
 

@@ -6,11 +6,10 @@ from the geometry and is replaced by its tangent at a reference volume: evaporat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre.frozen import frozen
 from pycobre.model.case import Case
 from pycobre.model.horizon import Stage
 from pycobre.model.system import Hydro
@@ -20,7 +19,7 @@ __all__ = ["LinearEvaporation", "linear_evaporation"]
 F64 = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@frozen()
 class LinearEvaporation:
     """m³/s at zero storage, and m³/s per hm³."""
 

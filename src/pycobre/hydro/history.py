@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.errors import CaseError
+from pycobre.frozen import frozen
 from pycobre.hydro.index import Index
 from pycobre.model.case import Case
 from pycobre.model.config import ScenarioSource, YearRange
@@ -19,7 +19,7 @@ __all__ = ["Windows", "history_windows"]
 F64 = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Windows:
     """W windows of history over the study's T stages."""
 

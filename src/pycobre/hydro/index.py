@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre.frozen import frozen
 from pycobre.model.case import Case
 
 __all__ = ["Index", "Pair"]
@@ -22,7 +22,7 @@ class _Named(Protocol):
     def name(self) -> str: ...
 
 
-@dataclass(frozen=True)
+@frozen()
 class Pair:
     """The unit groups of one plant on one bus: turbined flow is decided for each such pair."""
 

@@ -7,11 +7,10 @@ statistics, each by id. It is drawn, and given in files, with the hydros in the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre.frozen import frozen
 from pycobre.hydro.draft import HM3_PER_M3S_HOUR, StageLp
 from pycobre.hydro.index import Index
 from pycobre.hydro.resolve import StageNumbers
@@ -81,7 +80,7 @@ class NoiseLayout:
         return profiles
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class StageNoise:
     """The places of one stage's LP that noise writes to, and how."""
 

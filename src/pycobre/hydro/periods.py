@@ -6,12 +6,12 @@ period's last stage, where the period's mean inflow becomes lag 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import date, timedelta
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre.frozen import frozen
 from pycobre.hydro.index import Index
 from pycobre.model.case import Case
 from pycobre.model.horizon import Stage
@@ -21,7 +21,7 @@ __all__ = ["PeriodStep", "initial_accumulation", "period_numbers", "period_steps
 F64 = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@frozen()
 class PeriodStep:
     """A stage's part in its period: its days of it, the days of the whole, and whether it is the last."""
 

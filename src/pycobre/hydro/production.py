@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.errors import CaseError
+from pycobre.frozen import frozen
 from pycobre.hydro.planes import fitted_planes
 from pycobre.model.case import Case
 from pycobre.model.horizon import Stage
@@ -20,7 +19,7 @@ __all__ = ["Production", "production", "productions"]
 F64 = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Production:
     """generation = `productivity` · turbined; or, with planes, at most their minimum.
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre.frozen import frozen
 from pycobre.hydro.index import Index
 from pycobre.hydro.overrides import Overrides
 from pycobre.hydro.penalties import HydroPenaltyBook
@@ -20,7 +20,7 @@ F64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class HydroNumbers:
     """N plants, P (plant, bus) pairs, K blocks. Flows in m³/s, costs per hour."""
 
@@ -45,7 +45,7 @@ class HydroNumbers:
     penalty: dict[str, F64]  #: name without `_cost` → [N]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class StageNumbers:
     """Everything that the equations of one stage need besides the network's shape."""
 

@@ -8,11 +8,11 @@ how.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 
 from pycobre.errors import CaseError, OptionError
+from pycobre.frozen import frozen
 from pycobre.io.migrate_config import migrate_config
 from pycobre.io.migrate_scenarios import migrate_scenarios
 from pycobre.io.migrate_system import migrate_system
@@ -23,7 +23,7 @@ from pycobre.io.read_case import read_directory
 __all__ = ["Migration", "migrate", "migrated_files"]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Migration:
     """The files of the new form, and what the author should know about them."""
 

@@ -6,9 +6,10 @@ written by hand in Python just as well as read from files.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any
 
+from pycobre.frozen import frozen
 from pycobre.model import constraints as con
 from pycobre.model import scenarios as sce
 from pycobre.model.canonical import canonical
@@ -92,7 +93,7 @@ def _table(cls: type[Table]) -> Any:
     return field(default_factory=cls.empty)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@frozen(kw_only=True, eq=False)
 class Case:
     """A study. Lists, also those inside records, are kept sorted, so that no result depends on their order."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from pycobre.frozen import frozen
 from pycobre.model.record import record
 from pycobre.model.table import F64, I32, Table, floats, ids
 
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class ThermalBounds(Table):
     """Null keeps the plant's value; a null block means every block of the stage."""
 
@@ -45,7 +45,7 @@ class ThermalBounds(Table):
     cost_per_mwh: F64 = floats(optional=True)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class HydroBounds(Table):
     """Null keeps the plant's value; a null block means every block of the stage."""
 
@@ -69,7 +69,7 @@ class HydroBounds(Table):
     water_withdrawal_m3s: F64 = floats(optional=True)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class UnitGroupBounds(Table):
     KEY: ClassVar = ("hydro_id", "hydro_unit_group_id", "stage_id", "block_id")
     hydro_id: I32 = ids()
@@ -82,7 +82,7 @@ class UnitGroupBounds(Table):
     max_generation_mw: F64 = floats(optional=True)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class LineBounds(Table):
     KEY: ClassVar = ("line_id", "stage_id", "block_id")
     line_id: I32 = ids()
@@ -92,7 +92,7 @@ class LineBounds(Table):
     reverse_mw: F64 = floats(optional=True)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class SourceBounds(Table):
     KEY: ClassVar = ("ncs_id", "stage_id")
     ncs_id: I32 = ids()
@@ -100,7 +100,7 @@ class SourceBounds(Table):
     available_generation_mw: F64 = floats()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class PumpingBounds(Table):
     KEY: ClassVar = ("pumping_station_id", "stage_id", "block_id")
     pumping_station_id: I32 = ids()
@@ -110,7 +110,7 @@ class PumpingBounds(Table):
     max_m3s: F64 = floats(optional=True)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class ContractBounds(Table):
     KEY: ClassVar = ("contract_id", "stage_id", "block_id")
     contract_id: I32 = ids()
@@ -121,7 +121,7 @@ class ContractBounds(Table):
     price_per_mwh: F64 = floats(optional=True)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class BusPenaltyTable(Table):
     KEY: ClassVar = ("bus_id", "stage_id")
     bus_id: I32 = ids()
@@ -129,7 +129,7 @@ class BusPenaltyTable(Table):
     excess_cost: F64 = floats(optional=True)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class LinePenaltyTable(Table):
     KEY: ClassVar = ("line_id", "stage_id")
     line_id: I32 = ids()
@@ -137,7 +137,7 @@ class LinePenaltyTable(Table):
     exchange_cost: F64 = floats(optional=True)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class HydroPenaltyTable(Table):
     KEY: ClassVar = ("hydro_id", "stage_id")
     hydro_id: I32 = ids()
@@ -160,7 +160,7 @@ class HydroPenaltyTable(Table):
     inflow_nonnegativity_cost: F64 = floats(optional=True)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class SourcePenaltyTable(Table):
     KEY: ClassVar = ("ncs_id", "stage_id")
     ncs_id: I32 = ids()
@@ -168,7 +168,7 @@ class SourcePenaltyTable(Table):
     curtailment_cost: F64 = floats(optional=True)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class Geometry(Table):
     """Height and area of a reservoir by volume."""
 
@@ -179,7 +179,7 @@ class Geometry(Table):
     area_km2: F64 = floats()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class FphaPlanes(Table):
     """generation ≤ kappa·gamma_0 + gamma_v·(mean volume) + gamma_q·turbined + gamma_s·spilled.
 
@@ -200,7 +200,7 @@ class FphaPlanes(Table):
     valid_q_max_m3s: F64 = floats(optional=True)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class EnergyProductivity(Table):
     KEY: ClassVar = ("hydro_id", "stage_id")
     hydro_id: I32 = ids()
@@ -210,7 +210,7 @@ class EnergyProductivity(Table):
     specific_productivity_mw_per_m3s_per_m: F64 = floats(optional=True)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class GenericBounds(Table):
     """Sides of a user constraint in a stage; a null block means every block."""
 

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from pycobre.frozen import frozen
 
 __all__ = ["BLOCK_VARIABLES", "STAGE_VARIABLES", "ExpressionError", "Linear", "Term", "Variable", "parse"]
 
@@ -48,7 +50,7 @@ class ExpressionError(ValueError):
     """
 
 
-@dataclass(frozen=True)
+@frozen()
 class Variable:
     name: str
     id: int
@@ -56,7 +58,7 @@ class Variable:
     bus: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen()
 class Term:
     """`coefficient` × the parameters named × the variable (None: a constant)."""
 
@@ -65,7 +67,7 @@ class Term:
     variable: Variable | None = None
 
 
-@dataclass(frozen=True)
+@frozen()
 class Linear:
     """Terms on the left; `relation` and the terms on its right where the expression has one."""
 

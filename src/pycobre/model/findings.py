@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
+
+from pycobre.frozen import frozen
 
 __all__ = ["Finding", "Layer", "Severity"]
 
@@ -25,7 +26,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, kw_only=True)
+@frozen(kw_only=True)
 class Finding:
     """One thing that is wrong (error) or doubtful (warning).
 

@@ -7,12 +7,17 @@ a file is read.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeVar, dataclass_transform
 
-__all__ = ["Tagged", "record"]
+from pycobre.frozen import frozen
+
+__all__ = ["RECORDS", "Tagged", "record"]
 
 T = TypeVar("T")
+
+RECORDS: dict[str, type[Any]] = {}
+"""Every record by its name."""
 
 
 def _key(name: str) -> str:
@@ -23,13 +28,14 @@ def _key(name: str) -> str:
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(field,))
 def record(cls: type[T]) -> type[T]:
     """Make `cls` a frozen keyword-only dataclass that can be read from JSON."""
-    made = dataclass(frozen=True, kw_only=True)(cls)
+    made = frozen(kw_only=True)(cls)
     made.__pydantic_config__ = {  # type: ignore[attr-defined]
         "extra": "forbid",
         "strict": True,
         "allow_inf_nan": False,
         "alias_generator": _key,
     }
+    RECORDS[cls.__name__] = made
     return made
 
 

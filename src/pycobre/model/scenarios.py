@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from pycobre.frozen import frozen
 from pycobre.model.record import record
 from pycobre.model.table import DAY, F64, I32, Table, counts, dates, floats, ids
 
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class InflowStats(Table):
     """Mean and standard deviation of each plant's inflow by stage; negative stages are before the study."""
 
@@ -41,7 +41,7 @@ class InflowStats(Table):
     std_m3s: F64 = floats()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class ArCoefficients(Table):
     """Standardised autoregressive coefficients; lags count from 1."""
 
@@ -52,7 +52,7 @@ class ArCoefficients(Table):
     coefficient: F64 = floats()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class AnnualComponents(Table):
     """The annual term of a PAR(p)-A model."""
 
@@ -64,7 +64,7 @@ class AnnualComponents(Table):
     annual_std_m3s: F64 = floats()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class InflowHistory(Table):
     """Observed mean inflow over [start_date, end_date)."""
 
@@ -75,7 +75,7 @@ class InflowHistory(Table):
     value_m3s: F64 = floats()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class LoadStats(Table):
     """Mean and standard deviation of each bus's load; a bus with deviation in any stage is random."""
 
@@ -86,7 +86,7 @@ class LoadStats(Table):
     std_mw: F64 = floats()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class SourceStats(Table):
     """Mean and standard deviation of a source's availability, as a fraction of its capacity."""
 
@@ -97,7 +97,7 @@ class SourceStats(Table):
     std: F64 = floats()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class ExternalInflows(Table):
     KEY: ClassVar = ("stage_id", "scenario_id", "hydro_id")
     stage_id: I32 = ids()
@@ -106,7 +106,7 @@ class ExternalInflows(Table):
     value_m3s: F64 = floats()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class ExternalLoads(Table):
     KEY: ClassVar = ("stage_id", "scenario_id", "bus_id")
     stage_id: I32 = ids()
@@ -115,7 +115,7 @@ class ExternalLoads(Table):
     value_mw: F64 = floats()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class ExternalSources(Table):
     """Availability as a fraction of capacity."""
 
@@ -126,7 +126,7 @@ class ExternalSources(Table):
     availability_factor: F64 = floats()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class NoiseOpenings(Table):
     """Standardised noise of every opening.
 

@@ -5,11 +5,13 @@ As with records, the class is both what Python code constructs and the schema of
 
 from __future__ import annotations
 
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import Field, field, fields
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from pycobre.frozen import frozen
 
 __all__ = ["DAY", "F64", "I32", "NO_ID", "Table", "counts", "dates", "floats", "ids"]
 
@@ -43,7 +45,7 @@ def dates() -> Any:
     return field(default=None, metadata={"dtype": "datetime64[D]", "optional": False, "null": None})
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@frozen(eq=False, kw_only=True)
 class Table:
     """Base of all tables. Construction converts, checks lengths, sorts by `KEY` and freezes the arrays."""
 

@@ -19,7 +19,7 @@ from __future__ import annotations
 import enum
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from pycobre.frozen import frozen
 from pycobre.problem.graph import ROOT, Shape
 from pycobre.problem.validate import require_valid
 from pycobre.solver.api import Floors, LpTemplate, PatchPlan
@@ -63,7 +64,7 @@ class Sense(enum.Enum):
         return 1 if self is Sense.MINIMISE else -1
 
 
-@dataclass(frozen=True)
+@frozen()
 class State:
     """A quantity that every node receives and hands on; `initial` is what the first node receives."""
 
@@ -71,7 +72,7 @@ class State:
     initial: float
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Noise:
     """The finite support of what a node observes before it decides.
 
@@ -108,7 +109,7 @@ class Noise:
         return f"<Noise: {self.openings} openings, {len(self.plan)} places>"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Node:
     """One decision: an LP, how the state enters and leaves it, and the noise it sees.
 
@@ -142,7 +143,7 @@ class Node:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Arcs:
     """Where to go next: from node `source[k]` (ROOT for the start) to `target[k]` with `probability[k]`.
 
@@ -171,7 +172,7 @@ class Arcs:
         return len(self.probability)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Problem:
     """A whole multistage problem. Construction validates and raises ProblemError with every finding.
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.errors import ProblemError
+from pycobre.frozen import frozen
 
 __all__ = ["Amount", "Constraint", "Expression", "Number"]
 
@@ -23,7 +23,7 @@ Number: TypeAlias = "int | float | np.number[Any]"
 Operation: TypeAlias = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.float64]]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Amount:
     """A number that may depend on the noise: `values` has one axis for each source in `axes` (ascending)."""
 

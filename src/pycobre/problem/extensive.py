@@ -8,12 +8,12 @@ and rows that tie its incoming state to the outgoing state of the vertex before.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.errors import ProblemError, SolverError
+from pycobre.frozen import frozen
 from pycobre.problem.api import Problem
 from pycobre.problem.graph import ROOT
 from pycobre.problem.highs import solve_lp
@@ -43,7 +43,7 @@ def tree_size(problem: Problem) -> int:
     return sum(below[j] for j in shape.successors(ROOT)[0].tolist())
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Vertex:
     path: str
     node: int

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pycobre.frozen import frozen
 
 __all__ = ["ROOT", "Shape"]
 
@@ -17,7 +18,7 @@ ROOT = -1
 """The pseudo-node every path starts from; it decides nothing and has no LP."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Shape:
     """The graph behind a problem's arcs.
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.errors import ProblemError, SolverError
+from pycobre.frozen import frozen
 from pycobre.solver.api import LpTemplate
 
 __all__ = ["Solution", "from_highs", "silent_highs", "solve_lp", "to_highs"]
@@ -16,7 +16,7 @@ __all__ = ["Solution", "from_highs", "silent_highs", "solve_lp", "to_highs"]
 TOLERANCE = 1e-10
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Solution:
     """How a solve ended: "optimal", "infeasible", "unbounded" or HiGHS's own words."""
 

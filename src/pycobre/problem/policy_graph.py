@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pycobre.errors import ProblemError
+from pycobre.frozen import frozen
 from pycobre.problem.graph import ROOT
 from pycobre.problem.validate_node import PROBABILITY_TOLERANCE
 
 __all__ = ["Graph", "GraphNode"]
 
 
-@dataclass(frozen=True)
+@frozen()
 class GraphNode:
     """One node: the key its author uses, the name it gets in files, and which stage it belongs to."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pycobre.errors import ProblemError
+from pycobre.frozen import frozen
 from pycobre.problem.expression import Amount, Constraint, Expression, Number, Operand
 
 __all__ = ["Column", "JointNoise", "Row", "Source", "Stage", "StateVariable"]
@@ -18,7 +18,7 @@ __all__ = ["Column", "JointNoise", "Row", "Source", "Stage", "StateVariable"]
 MAX_OPENINGS = 1_000_000
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class StateVariable:
     """A state at one node: what came in (given) and what goes out (decided)."""
 
@@ -27,7 +27,7 @@ class StateVariable:
     out: Expression
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class JointNoise:
     """Several quantities of one joint support; take them apart by name, by position or by unpacking."""
 
@@ -48,14 +48,14 @@ class JointNoise:
         return len(self.components)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Column:
     name: str
     lower: Amount
     upper: Amount
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Row:
     """`lower ≤ Σ coefficient · column ≤ upper`."""
 
@@ -65,7 +65,7 @@ class Row:
     upper: Amount
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Source:
     """One independent source of noise: outcomes[k, c] of its named components with probability[k]."""
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre.frozen import frozen
 from pycobre.solver.api import LpModel, LpTemplate, Target
 from pycobre.solver.check import model_findings
 
@@ -106,7 +106,7 @@ def _probabilities(probability: NDArray[np.float64]) -> Iterator[str]:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Sides:
     """The bounds of every row (or column) in every opening, and which of them the noise touches."""
 

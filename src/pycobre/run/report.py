@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from pycobre import container
 from pycobre.errors import OutputError
+from pycobre.frozen import frozen
 from pycobre.sddp import Policy
 
 __all__ = ["Report"]
@@ -19,7 +20,7 @@ KIND, VERSION = "report", 1
 Columns = Mapping[str, NDArray[Any]]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Report:
     """Results of one run. `tables` are columns by table name (`convergence`, `timing`, simulation tables)."""
 

@@ -8,11 +8,11 @@ ended.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre.frozen import frozen
 from pycobre.problem import ROOT, Problem
 from pycobre.sddp.numbers import ordered_sum, spread
 from pycobre.sddp.openings import Openings
@@ -28,7 +28,7 @@ __all__ = ["Piece", "RootWork", "bound_above_cost"]
 F64 = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Piece:
     """Positions `begin … end − 1` of the chain of one child of the root, solved by one trajectory."""
 

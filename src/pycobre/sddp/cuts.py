@@ -7,13 +7,13 @@ they do not depend on who computed what. On a linear graph slot = (iteration −
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.comm import SharedMemoryProvider, SharedRegion
+from pycobre.frozen import frozen
 from pycobre.solver.api import RowPool
 
 __all__ = ["CutPool", "Cuts"]
@@ -24,7 +24,7 @@ U8 = NDArray[np.uint8]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Cuts:
     """The cuts of one node as arrays, slot by slot; what a policy and a checkpoint hold."""
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from types import TracebackType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pycobre.errors import OptionError
+from pycobre.frozen import frozen
 from pycobre.problem import Problem
 from pycobre.sddp.plan import Plan
 from pycobre.sddp.policy import Policy
@@ -19,7 +19,7 @@ __all__ = ["Decision", "DecisionRule"]
 F64 = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Decision:
     """What the policy does, as the problem's author sees it."""
 

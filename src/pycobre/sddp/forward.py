@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.errors import OptionError
+from pycobre.frozen import frozen
 from pycobre.sddp.plan import Plan
 from pycobre.sddp.sampling import GIVEN, Paths
 from pycobre.sddp.solving import Solving, Who
@@ -21,7 +21,7 @@ F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Visit:
     """One node at one depth, solved for the trajectories at positions `rows` (None: for all of them)."""
 
@@ -33,7 +33,7 @@ class Visit:
     weight: F64  #: [trajectories], the product of the discounts before this visit
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Trajectories:
     """What a forward pass leaves for the backward pass and the upper bound."""
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from pycobre.frozen import frozen
 from pycobre.problem import Problem
 from pycobre.sddp.options import TrainOptions
 from pycobre.sddp.sampling import default_depth
@@ -11,7 +10,7 @@ from pycobre.sddp.sampling import default_depth
 __all__ = ["MemoryEstimate", "estimate"]
 
 
-@dataclass(frozen=True)
+@frozen()
 class MemoryEstimate:
     """Bytes. What is shared exists once per machine if the backend can share memory, else once per rank."""
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass
 
 import numpy as np
 
 from pycobre.errors import OptionError
+from pycobre.frozen import frozen
 from pycobre.problem import ROOT, Problem
 from pycobre.sddp.risk import Expectation, RiskMeasure
 from pycobre.sddp.selection import Selection
@@ -21,7 +22,7 @@ SAME_BITS = ("threads", "native", "bundles")
 """Options of the solver that change no number."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class TrainOptions:
     """How to train. Threads and ranks change no bit of the result; everything else may."""
 

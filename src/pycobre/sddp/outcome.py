@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
+from pycobre.frozen import frozen
 from pycobre.sddp.policy import Policy
 from pycobre.sddp.state import History, TrainingState
 from pycobre.sddp.stopping import relative_gap
@@ -13,7 +13,7 @@ from pycobre.sddp.timing import TimingTable
 __all__ = ["Checkpointer", "Receipt", "TrainingOutcome"]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Receipt:
     """What a checkpointer wrote."""
 
@@ -31,7 +31,7 @@ class Checkpointer(Protocol):
     def write(self, state: TrainingState) -> Receipt: ...
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class TrainingOutcome:
     """The same on every rank. Amounts are as the problem's author sees them."""
 

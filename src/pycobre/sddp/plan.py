@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre.frozen import frozen
 from pycobre.problem import ROOT, Node, Problem
 from pycobre.sddp.sampling import Paths, chain_of
 from pycobre.solver.api import LpModel, LpTemplate
@@ -22,7 +23,7 @@ F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class NodePlan:
     """One node: the LP it solves and its openings in the order in which a chain solves them."""
 
@@ -45,7 +46,7 @@ class NodePlan:
         return len(self.order)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Family:
     """Nodes with the same children: one set of solves at a state gives each of them a cut.
 
@@ -61,7 +62,7 @@ class Family:
     probability: dict[int, F64]  #: member → [outcomes] or [outcomes + 1]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Plan:
     """The whole problem, prepared."""
 

@@ -6,7 +6,6 @@ import difflib
 import hashlib
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pycobre import container
 from pycobre.errors import PolicyError
+from pycobre.frozen import frozen
 from pycobre.problem import Problem, Sense
 from pycobre.sddp.cuts import Cuts
 from pycobre.sddp.numbers import cut_values
@@ -35,7 +35,7 @@ class Value(NamedTuple):
     slot: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Policy:
     """What training leaves behind. Amounts that methods return are as the problem's author sees them.
 

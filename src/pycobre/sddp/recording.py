@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pycobre.comm import Communicator
 from pycobre.errors import OptionError
+from pycobre.frozen import frozen
 from pycobre.problem import Problem, Sense
 from pycobre.sddp.forward import Visit
 from pycobre.sddp.numbers import Spread, spread
@@ -28,7 +29,7 @@ I64 = NDArray[np.int64]
 Names = Sequence[str] | Literal["all"]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Record:
     """Which numbers of the LPs to keep, by name. Costs, states and paths are always kept."""
 
@@ -37,7 +38,7 @@ class Record:
     reduced_costs: Names = ()  #: variables: their reduced costs
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class Simulation:
     """Simulated scenarios `first …`, as the problem's author sees them.
 

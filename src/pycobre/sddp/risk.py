@@ -11,13 +11,13 @@ is a cost to be made small; a maximised problem is negated before it comes here.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pycobre.errors import OptionError
+from pycobre.frozen import frozen
 from pycobre.sddp.numbers import ordered_sum
 
 __all__ = [
@@ -60,7 +60,7 @@ class RiskMeasure(ABC):
         return float(ordered_sum(found.weight * row)[0] + found.offset[0])
 
 
-@dataclass(frozen=True)
+@frozen()
 class Expectation(RiskMeasure):
     """The mean. The only measure for which the simulated cost estimates what the bound bounds."""
 
@@ -70,7 +70,7 @@ class Expectation(RiskMeasure):
         return Weights(weight, np.zeros(len(costs)))
 
 
-@dataclass(frozen=True)
+@frozen()
 class WorstCase(RiskMeasure):
     """The largest cost among outcomes that can happen; of equals the first."""
 
@@ -81,7 +81,7 @@ class WorstCase(RiskMeasure):
         return Weights(weight, np.zeros(len(costs)))
 
 
-@dataclass(frozen=True)
+@frozen()
 class CVaR(RiskMeasure):
     """Mean of the worst outcomes that together have probability `tail` (average value at risk).
 
@@ -111,7 +111,7 @@ class CVaR(RiskMeasure):
         return Weights(weight, np.zeros(len(costs)))
 
 
-@dataclass(frozen=True)
+@frozen()
 class Entropic(RiskMeasure):
     """(1/γ) log E[exp(γ Z)], with γ = `gamma` > 0: between the mean (γ → 0) and the worst case (γ → ∞).
 
@@ -135,7 +135,7 @@ class Entropic(RiskMeasure):
         return Weights(weight, risk - ordered_sum(weight * costs))
 
 
-@dataclass(frozen=True)
+@frozen()
 class ConvexCombination(RiskMeasure):
     """Σ_i share_i · measure_i, with shares that are not negative and sum to one."""
 

@@ -7,13 +7,13 @@ any order and in any block. Training iterations count from 1; simulation is iter
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pycobre.errors import OptionError
+from pycobre.frozen import frozen
 from pycobre.problem import ROOT, Problem
 from pycobre.stochastic.streams import Purpose, uniform
 
@@ -40,7 +40,7 @@ _AT_ONCE = 32
 """Depths whose random numbers are drawn in one call; the numbers are keyed, so it changes none of them."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Paths:
     """Paths of consecutive scenarios, padded to the longest.
 

@@ -11,12 +11,12 @@ best somewhere. The lazy default needs no selection and is exact.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.errors import OptionError
+from pycobre.frozen import frozen
 from pycobre.sddp.numbers import cut_values
 from pycobre.solver.api import RowPool
 
@@ -27,7 +27,7 @@ I64 = NDArray[np.int64]
 U8 = NDArray[np.uint8]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Selection(ABC):
     """A rule, applied after every `every` iterations."""
 
@@ -45,7 +45,7 @@ class Selection(ABC):
         """The slots to keep, given all pairs of a point and a cut best there, sorted by (point, slot)."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class Level1(Selection):
     """Every cut that is best at some visited state."""
 
@@ -53,7 +53,7 @@ class Level1(Selection):
         return slot
 
 
-@dataclass(frozen=True)
+@frozen()
 class LimitedMemoryLevel1(Selection):
     """For every visited state the oldest of the cuts that are best there (LML1)."""
 

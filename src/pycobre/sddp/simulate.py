@@ -8,7 +8,7 @@ batches.
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import cast
 
 import numpy as np
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from pycobre.comm import Communicator, SharedMemoryProvider
 from pycobre.errors import OptionError
 from pycobre.events import Listener, SimulationFinished, SimulationProgress, SimulationStarted
+from pycobre.frozen import frozen
 from pycobre.problem import Problem
 from pycobre.sddp.forward import check_paths, pilot, walk
 from pycobre.sddp.meeting import Meeting, together
@@ -41,7 +42,7 @@ SIMULATION = 0
 """The iteration number of simulated paths."""
 
 
-@dataclass(frozen=True)
+@frozen()
 class SimulateOptions:
     """How to simulate. `threads` and `batch` change no bit."""
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
+
+from pycobre.frozen import frozen
 
 __all__ = ["Split"]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Split:
     """`total` things over `ranks` in contiguous blocks; the first `total % ranks` ranks have one more."""
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from pycobre.comm import Communicator
 from pycobre.errors import PolicyError
+from pycobre.frozen import frozen
 from pycobre.problem import Problem
 from pycobre.sddp.cuts import Cuts
 from pycobre.sddp.split import Split
@@ -64,7 +65,7 @@ class History:
         return cls(**{item.name: arrays[item.name].tolist() for item in fields(cls)})
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False, repr=False)
 class TrainingState:
     """A training run after a finished iteration. The same on every rank."""
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.errors import OptionError
+from pycobre.frozen import frozen
 from pycobre.sddp.numbers import spread
 
 __all__ = [
@@ -35,7 +35,7 @@ __all__ = [
 F64 = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Progress:
     """What a rule may look at: one entry per finished iteration, the latest last."""
 
@@ -82,7 +82,7 @@ def _positive(rule: str, field: str, value: float) -> None:
         raise OptionError(f"{rule} {field}: expected a number above 0, got {value}.")
 
 
-@dataclass(frozen=True)
+@frozen()
 class IterationLimit(StoppingRule):
     """Stop after `limit` iterations in all, those before a resume included."""
 
@@ -99,7 +99,7 @@ class IterationLimit(StoppingRule):
         return self.limit
 
 
-@dataclass(frozen=True)
+@frozen()
 class TimeLimit(StoppingRule):
     """Stop after the first iteration that ends `seconds` or more after this run began."""
 
@@ -112,7 +112,7 @@ class TimeLimit(StoppingRule):
         return Stop("time_limit", False) if progress.elapsed_s >= self.seconds else None
 
 
-@dataclass(frozen=True)
+@frozen()
 class BoundStalling(StoppingRule):
     """Stop when |LB_k − LB_{k−w+1}| / max(1, |LB_k|) < tolerance, with w = `iterations`.
 
@@ -136,7 +136,7 @@ class BoundStalling(StoppingRule):
         return Stop("bound_stalling", True) if stalled else None
 
 
-@dataclass(frozen=True)
+@frozen()
 class Gap(StoppingRule):
     """Stop when (UB − LB) / max(1, |LB|) ≤ tolerance, with the mean of the iteration's trajectories as UB.
 
@@ -155,7 +155,7 @@ class Gap(StoppingRule):
         return Stop("gap", True) if gap <= self.tolerance else None
 
 
-@dataclass(frozen=True)
+@frozen()
 class SimulatedGap(StoppingRule):
     """Every `every` iterations simulate `scenarios` and stop when the bound is in their confidence interval.
 
@@ -187,7 +187,7 @@ class SimulatedGap(StoppingRule):
         return Stop("simulation", True) if closed else None
 
 
-@dataclass(frozen=True)
+@frozen()
 class AnyOf(StoppingRule):
     """Stop when any of the rules does; the first in the list gives the reason."""
 
@@ -208,7 +208,7 @@ class AnyOf(StoppingRule):
         return min(limits, default=None)
 
 
-@dataclass(frozen=True)
+@frozen()
 class AllOf(StoppingRule):
     """Stop when all the rules do in the same iteration."""
 

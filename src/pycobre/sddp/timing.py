@@ -10,13 +10,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.comm import Communicator
 from pycobre.events import RankTiming
+from pycobre.frozen import frozen
 
 __all__ = ["Ledger", "TimingTable"]
 
@@ -24,7 +24,7 @@ F64 = NDArray[np.float64]
 I64 = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class TimingTable:
     """Seconds by iteration (from the run's first) and rank; every array is [iterations, ranks]."""
 

@@ -22,7 +22,7 @@ active row. The LP without pool rows must be bounded (give θ a lower bound), or
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from functools import cached_property
 from types import TracebackType
@@ -30,6 +30,8 @@ from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from pycobre.frozen import frozen
 
 __all__ = [
     "F64",
@@ -57,7 +59,7 @@ def _vector(values: Any, dtype: Any) -> NDArray[Any]:
     return np.ascontiguousarray(values, dtype=dtype).reshape(-1)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class LpTemplate:
     """One LP: minimise `offset + cost·z` with `col_lower ≤ z ≤ col_upper`, `row_lower ≤ A z ≤ row_upper`.
 
@@ -114,7 +116,7 @@ class Target(IntEnum):
     OFFSET = 7  #: the objective's constant
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class PatchPlan:
     """The places that every solve patches; a solve supplies one value per place, in this order.
 
@@ -138,7 +140,7 @@ class PatchPlan:
         return self.kind.size
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Floors:
     """Corrections of right-hand sides that depend on the incoming state x, applied after the patches.
 
@@ -168,7 +170,7 @@ class Floors:
         return self.limit.size
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class LpModel:
     """A template with its moving parts named. Immutable; share one among engines and threads.
 
@@ -189,7 +191,7 @@ class LpModel:
         object.__setattr__(self, "outputs", _vector(self.outputs, np.int32))
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class RowPool:
     """A view of pool rows `θ − slope[i]·y ≥ intercept[i]` for i < `count` (and `active[i]`, where given).
 
@@ -203,7 +205,7 @@ class RowPool:
     active: U8 | None = None  #: [capacity], 0 = as if the row were not there
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class BasisBlock:
     """The simplex bases of n chains as arrays, so that they slice, gather, travel and go to disk as they are.
 
@@ -265,7 +267,7 @@ class BasisBlock:
         )
 
 
-@dataclass(frozen=True)
+@frozen()
 class SolverOptions:
     """Everything besides the data that a result depends on; no option is a time."""
 
@@ -282,7 +284,7 @@ class SolverOptions:
     native: bool | None = None  #: the compiled path: None = where it is there; the bits are the same
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Block:
     """What a block of m chains × k openings gave; every LP in it is optimal, or the engine raised."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from pycobre.container import Container, pack, read, write_atomically
 from pycobre.errors import SolverError
+from pycobre.frozen import frozen
 from pycobre.solver.api import (
     F64,
     BasisBlock,
@@ -33,7 +33,7 @@ __all__ = ["Bundle", "read_bundle", "write_bundle"]
 KIND, VERSION = "lp bundle", 1
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Bundle:
     """One chain up to the opening that failed: the arguments of `Engine.solve` and the engine's options."""
 

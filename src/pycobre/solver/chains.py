@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from pycobre.frozen import frozen
 from pycobre.solver.api import F64, I8, I32, RowPool
 from pycobre.solver.highs import HighspySession, OptionValue, Status
 from pycobre.solver.job import ChainFailure, Job
@@ -24,7 +25,7 @@ POOL_ROWS_KEPT = 32  # non-binding pool rows beyond these leave the tableau befo
 SMALLEST_COEFFICIENT = 1e-9  # HiGHS's small_matrix_value
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Statuses:
     """A basis by status: columns, then base rows and the pool rows present; binding rows it names but lacks."""
 

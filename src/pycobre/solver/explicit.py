@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from pycobre.errors import OutputError
+from pycobre.frozen import frozen
 from pycobre.solver.api import F64, I32, LpModel, LpTemplate, RowPool, Target
 
 __all__ = ["Conflict", "explicit_lp", "find_conflict", "find_ray", "to_highs", "write_lp"]
@@ -133,7 +134,7 @@ def write_lp(template: LpTemplate, path: str | os.PathLike[str]) -> None:
     to_highs(template).writeModel(str(path))
 
 
-@dataclass(frozen=True)
+@frozen()
 class Conflict:
     """Rows and column bounds that cannot hold together; `irreducible` when none of them could be left out."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pycobre.errors import ProblemError
+from pycobre.frozen import frozen
 from pycobre.solver.api import F64, I8, I32, BasisBlock, Block, LpModel, LpTemplate, RowPool, SolverOptions
 from pycobre.solver.highs import Status
 from pycobre.solver.prepare import Prepared
@@ -15,7 +16,7 @@ from pycobre.solver.prepare import Prepared
 __all__ = ["BasisParts", "ChainFailure", "Job", "make_job"]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Job:
     """The arguments of one `Engine.solve` call, checked and in canonical form, and the block it fills."""
 
@@ -65,7 +66,7 @@ class BasisParts:
         return BasisBlock(known, self.col_status, self.row_status, starts, slots)
 
 
-@dataclass(frozen=True)
+@frozen()
 class ChainFailure:
     """Where a block stopped: this LP could not be solved. `present` are the pool rows it held."""
 

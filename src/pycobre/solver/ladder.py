@@ -7,8 +7,7 @@ from) is the usual simplex solution. Steps are limited by iterations, never by t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from pycobre.frozen import frozen
 from pycobre.solver.highs import OptionValue, Session, Status
 
 __all__ = ["STEPS", "Climb", "climb"]
@@ -31,7 +30,7 @@ PATIENCE = 10  # a step may take this many times the usual iterations
 PROOFS = (Status.INFEASIBLE, Status.UNBOUNDED)
 
 
-@dataclass(frozen=True)
+@frozen()
 class Climb:
     """How a climb ended; `steps` are the names of the steps that ran."""
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from pycobre.frozen import frozen
 from pycobre.solver.api import F64, I8, I32
 from pycobre.solver.prepare import LOWER, UPPER, Prepared
 
 __all__ = ["Patch", "read_patch"]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Patch:
     """Scaled numbers for the sets of a `Prepared` model, and the unscaled bounds of the outputs under them."""
 

@@ -6,13 +6,14 @@ bounds, column bounds, costs, single coefficients) here, and an opening only fil
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from pycobre.errors import ProblemError
+from pycobre.frozen import frozen
 from pycobre.solver.api import F64, I8, I32, Floors, LpModel, Target
 from pycobre.solver.check import model_findings
 from pycobre.solver.scale import find_scale, no_scale
@@ -22,7 +23,7 @@ __all__ = ["Prepared", "prepare"]
 LOWER, UPPER = 1, 2  # sides of a row or column that a patch writes
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Prepared:
     """A scaled model and its patch programme; immutable and shared by all threads of an engine.
 

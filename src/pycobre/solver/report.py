@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
+from pycobre.frozen import frozen
 from pycobre.solver.api import F64, LpModel, LpTemplate
 from pycobre.solver.prepare import prepare
 
@@ -17,7 +17,7 @@ HUGE = 1e10  # magnitudes beyond which absolute tolerances mean nothing
 INFINITE = 1e20  # finite bounds this large were meant to be infinite
 
 
-@dataclass(frozen=True)
+@frozen()
 class Range:
     """Smallest and largest nonzero magnitude, and where they are; both 0 where there is no nonzero."""
 
@@ -34,7 +34,7 @@ class Range:
         return f"[{self.smallest:.1e}, {self.largest:.1e}]" if self.smallest else "none"
 
 
-@dataclass(frozen=True)
+@frozen()
 class NumericalReport:
     """Ranges of a template as given and as solved, with a warning for each that may cost accuracy."""
 

@@ -7,10 +7,9 @@ would give other bits than rows present from the start.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from pycobre.frozen import frozen
 from pycobre.solver.api import F64, I32, LpTemplate
 
 __all__ = ["Scale", "find_scale", "no_scale"]
@@ -19,7 +18,7 @@ PASSES = 4
 LARGEST_EXPONENT = 40  # a factor beyond 2^±40 says that the data are wrong, not that they need scaling
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Scale:
     """Multipliers; all are powers of two."""
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
+
+from pycobre.frozen import frozen
 
 __all__ = ["CorrelatedGroup", "correlate", "spectral_factor"]
 
 F64 = NDArray[np.float64]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class CorrelatedGroup:
     """Positions in the noise vector and the factor that mixes them."""
 

@@ -12,10 +12,10 @@ sign, directly or through the seasons between, is refitted with a smaller order 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
+
+from pycobre.frozen import frozen
 
 __all__ = ["Annual", "Correlations", "SeasonalFit", "fit_par", "residual_correlation"]
 
@@ -25,7 +25,7 @@ Ints = NDArray[np.intp]
 BAND = 1.96
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Annual:
     """The annual term of every season: coefficient · standardised mean of the twelve periods before."""
 
@@ -34,7 +34,7 @@ class Annual:
     std: F64  #: [S]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class SeasonalFit:
     """Statistics and coefficients of every season; a season without history has NaN and no coefficients."""
 

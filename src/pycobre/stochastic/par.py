@@ -12,10 +12,10 @@ recursion itself gives.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
+
+from pycobre.frozen import frozen
 
 __all__ = ["Par", "periodic_residual_ratio", "precompute", "residual_ratio"]
 
@@ -24,7 +24,7 @@ F64 = NDArray[np.float64]
 MOST_YEARS = 400  # until a repeating year has settled; strong memory of a whole year takes longest
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Par:
     """A model in the units of the LP, for T stages, L lags and N series."""
 
