@@ -43,7 +43,8 @@ def page(summary: Summary) -> str:
     parts = {
         "title": html.escape(title),
         "facts": _facts(summary.metadata),
-        "metadata": _metadata_rows(summary.metadata),
+        "metadata": _rows(_about(summary.metadata)),
+        "configuration": _rows(_flat(summary.metadata.get("config", {}))),
         "style": _asset("style.css"),
         "script": _asset("draw.js"),
         "library": _library(),
@@ -100,38 +101,70 @@ def _facts(metadata: dict[str, Any]) -> str:
     shown = (
         ("Lower bound", _money(metadata.get("lower_bound"))),
         ("Upper bound (95 %)", _interval(metadata)),
-        ("Gap", _percent(metadata.get("gap"))),
+        ("Gap (95 %)", _gap(metadata)),
         ("Iterations", str(metadata.get("iterations", "–"))),
         ("Stopped by", str(metadata.get("termination_reason", "–")).replace("_", " ")),
-        ("Run on", f"{metadata.get('backend', '–')} × {metadata.get('ranks', '–')}"),
+        ("Run on", _ranks(metadata)),
     )
     cells = (f"<div><dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd></div>" for k, v in shown)
     return "".join(cells)
 
 
 def _money(value: float | None) -> str:
-    return "–" if value is None else f"{value:,.6g}" if abs(value) < 1e6 else f"{value:.6e}"
+    """An amount as planners write it: in millions from a million on."""
+    if value is None:
+        return "–"
+    return (
+        f"{value:,.2f} $"
+        if abs(value) < 1e6
+        else f"{value / 1e6:,.2f} M$"
+        if abs(value) < 1e13
+        else f"{value:.4e} $"
+    )
 
 
 def _interval(metadata: dict[str, Any]) -> str:
-    half = metadata.get("upper_bound_half_width")
-    mean = _money(metadata.get("upper_bound"))
-    return mean if not half else f"{mean} ± {half:.2g}"
+    half, mean = metadata.get("upper_bound_half_width"), _money(metadata.get("upper_bound"))
+    return f"{mean} ± {_money(half)}" if half else mean
 
 
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{100 * value:.3g} %"
+def _gap(metadata: dict[str, Any]) -> str:
+    gap, half = metadata.get("gap"), metadata.get("upper_bound_half_width")
+    if gap is None:
+        return "–"
+    return f"{100 * gap:.2f} %" + (
+        f" ± {100 * half / max(1.0, abs(metadata['lower_bound'])):.2f} %" if half else ""
+    )
 
 
-def _metadata_rows(metadata: dict[str, Any], prefix: str = "") -> str:
-    rows = []
-    for key in sorted(metadata):
-        value = metadata[key]
-        if key in ("entities", "stages"):
-            continue
-        if isinstance(value, dict):
-            rows.append(_metadata_rows(value, f"{prefix}{key}."))
-        else:
-            name = html.escape(prefix + key)
-            rows.append(f"<tr><th>{name}</th><td>{html.escape(str(value))}</td></tr>")
-    return "".join(rows)
+def _ranks(metadata: dict[str, Any]) -> str:
+    ranks = metadata.get("ranks")
+    if ranks is None:
+        return "–"
+    return f"{ranks} rank{'' if ranks == 1 else 's'} ({metadata.get('backend', '–')})"
+
+
+_TOLD_ELSEWHERE = ("config", "entities", "stages")
+
+
+def _about(metadata: dict[str, Any]) -> dict[str, Any]:
+    """What is known of the run but its configuration, which has a table of its own."""
+    return _flat({key: value for key, value in metadata.items() if key not in _TOLD_ELSEWHERE})
+
+
+def _flat(tree: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for key in sorted(tree):
+        value = tree[key]
+        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+    return flat
+
+
+def _rows(values: dict[str, Any]) -> str:
+    def said(value: Any) -> str:
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+    return "".join(
+        f"<tr><th>{html.escape(key)}</th><td>{html.escape(said(value))}</td></tr>"
+        for key, value in values.items()
+    )

@@ -5,11 +5,12 @@ const palette = ["#1769aa", "#d9822b", "#2f9e63", "#a23b72", "#6b7c93", "#c0392b
 const phone = window.matchMedia("(max-width: 760px)").matches;
 
 function layout(x, y, more = {}) {
-  const axis = { gridcolor: color("--line"), zerolinecolor: color("--line"), automargin: true };
+  const axis = { gridcolor: color("--line"), zerolinecolor: color("--line"), automargin: true, ticks: "outside",
+    ticklen: 5, tickcolor: "rgba(0,0,0,0)" };
   return Object.assign({
     margin: { l: 8, r: 12, t: 8, b: 8 }, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
     font: { color: color("--ink"), size: phone ? 11 : 12, family: "system-ui, sans-serif" },
-    xaxis: Object.assign({ title: { text: x } }, axis), yaxis: Object.assign({ title: { text: y } }, axis),
+    xaxis: Object.assign({ title: { text: x, standoff: 6 } }, axis), yaxis: Object.assign({ title: { text: y, standoff: 10 } }, axis),
     legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" }, hovermode: "x unified", hoverlabel: { namelength: -1 },
   }, more);
 }
@@ -20,9 +21,41 @@ function draw(id, traces, shape) {
   Plotly.react(section.querySelector(".plot"), traces, shape, { responsive: true, displaylogo: false, displayModeBar: false });
 }
 
+// Puts a choice beside a section's heading, shows the first option and redraws when another is chosen.
+function choose(id, options, show) {
+  const heading = document.querySelector(`#${id} h2`), head = document.createElement("div"), choice = document.createElement("select");
+  head.className = "head";
+  heading.replaceWith(head);
+  head.append(heading, choice);
+  choice.setAttribute("aria-label", heading.textContent);
+  options.forEach((option, i) => choice.append(new Option(option, i)));
+  choice.addEventListener("change", () => show(Number(choice.value)));
+  show(0);
+}
+
+// The first policies cost many times the last one: where that hides the end, the picture opens on the end.
 function convergence() {
   const c = data.convergence, x = c.iteration || [];
   if (x.length === 0) { draw("convergence", []); return; }
+  const range = (from) => {
+    const low = [], high = [];
+    c.upper_bound.forEach((u, i) => {
+      if (i < from || u === null || c.lower_bound[i] === null) return;
+      const h = c.upper_bound_half_width[i] || 0;
+      low.push(c.lower_bound[i], u - h);
+      high.push(c.lower_bound[i], u + h);
+    });
+    const bottom = Math.min(...low), top = Math.max(...high), pad = .06 * (top - bottom || Math.abs(top) || 1);
+    return [bottom - pad, top + pad];
+  };
+  const from = Math.floor(x.length / 4), late = range(from), all = range(0);
+  const hidden = x.length >= 8 && all[1] - all[0] > 2.5 * (late[1] - late[0]);
+  const show = (i) => drawConvergence(c, x, hidden && i === 0 ? late : all);
+  if (hidden) choose("convergence", [`scale of iterations ${x[from]}–${x[x.length - 1]}`, "scale of all iterations"], show);
+  else show(0);
+}
+
+function drawConvergence(c, x, range) {
   const half = c.upper_bound_half_width.map((h) => h || 0);
   const edge = (sign) => c.upper_bound.map((u, i) => u + sign * half[i]);
   const none = { mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false, x };
@@ -31,7 +64,7 @@ function convergence() {
     Object.assign({ y: edge(1), fill: "tonexty", fillcolor: "rgba(217,130,43,.18)" }, none, { showlegend: true, name: "95 % interval" }),
     { x, y: c.upper_bound, name: "upper bound (mean of the pass)", mode: "lines", line: { color: palette[1], width: 1.2 } },
     { x, y: c.lower_bound, name: "lower bound", mode: "lines", line: { color: color("--water"), width: 2.4 } },
-  ], layout("iteration", "cost ($)"));
+  ], layout("iteration", "cost ($)", { yaxis: Object.assign(layout("", "cost ($)").yaxis, { range }) }));
 }
 
 function costs() {
@@ -58,21 +91,16 @@ function band(entity, unit) {
   ];
   return [...area(q05, q95, .16, "5–95 %"), ...area(q25, q75, .32, "25–75 %"),
     { x, y: q50, mode: "lines+markers", name: "median", line: { color: color("--water"), width: 2.2 }, marker: { size: 5 },
-      hovertemplate: `%{y} ${unit}<extra>median</extra>` }];
+      customdata: x.map((_, i) => [q05[i], q25[i], q75[i], q95[i]]),
+      hovertemplate: `median %{y:,.4~g} ${unit}<br>25–75 %: %{customdata[1]:,.4~g} – %{customdata[2]:,.4~g}`
+        + `<br>5–95 %: %{customdata[0]:,.4~g} – %{customdata[3]:,.4~g}<extra></extra>` }];
 }
 
 function bands(id, entities, unit, title) {
   if (entities.length === 0) { draw(id, []); return; }
-  const heading = document.querySelector(`#${id} h2`), head = document.createElement("div"), choice = document.createElement("select");
-  head.className = "head";
-  heading.replaceWith(head);
-  head.append(heading, choice);
-  choice.setAttribute("aria-label", heading.textContent);
-  entities.forEach((entity, i) => choice.append(new Option(entity.name, i)));
-  const show = () => draw(id, band(entities[Number(choice.value)], unit), layout("stage", title, { yaxis: {
-    title: { text: title }, rangemode: "tozero", automargin: true, gridcolor: color("--line") } }));
-  choice.addEventListener("change", show);
-  show();
+  const shape = layout("stage", title);
+  Object.assign(shape.yaxis, { rangemode: "tozero", exponentformat: "none", separatethousands: true });
+  choose(id, entities.map((entity) => entity.name), (i) => draw(id, band(entities[i], unit), shape));
 }
 
 function timing() {
@@ -80,7 +108,9 @@ function timing() {
   const parts = [["solve_s", "LP solver", 2], ["communicate_s", "communicate", 0], ["wait_s", "wait", 1], ["other_s", "other", 4]];
   draw("timing", x.length === 0 ? [] : parts.map(([key, name, i]) => (
     { y: x, x: t[key], type: "bar", orientation: "h", name, marker: { color: palette[i] } })),
-  layout("seconds", "", { barmode: "stack", hovermode: "y unified" }));
+  layout("seconds", "", { barmode: "stack", hovermode: "y unified",
+    legend: Object.assign(layout("", "").legend, { traceorder: "normal" }),
+    yaxis: Object.assign(layout("", "").yaxis, { autorange: "reversed" }) }));
 }
 
 function all() {
