@@ -45,8 +45,11 @@ def test_a_synthetic_system_of_the_size_asked_for(tmp_path, capsys):
 
 def test_nothing_is_written_over(tmp_path, capsys):
     (tmp_path / "mine.txt").write_text("keep")
-    assert main(["init", "cascade", str(tmp_path)]) == 1
-    assert "expected a new or empty directory. Choose another name." in capsys.readouterr().err
+    assert main(["init", "cascade", str(tmp_path)]) == 2
+    assert (
+        "expected a new or empty directory, got a directory with files in it. Choose another name."
+        in capsys.readouterr().err
+    )
     assert [p.name for p in tmp_path.iterdir()] == ["mine.txt"]
 
 

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from pycobre.cases import EXAMPLES, example, synthetic
-from pycobre.errors import OptionError
+from pycobre.errors import OptionError, OutputError
 from pycobre.io import write_case
 from pycobre.model import Case
 
@@ -75,7 +75,8 @@ def _listed() -> str:
 def _check_free(target: Path) -> None:
     """Nothing of the user's is written over."""
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise OptionError(f"{target}: expected a new or empty directory. Choose another name.")
+        there = "a directory with files in it" if target.is_dir() else "a file"
+        raise OutputError(f"{target}: expected a new or empty directory, got {there}. Choose another name.")
 
 
 def _counts(case: Case) -> str:

@@ -79,8 +79,8 @@ class Progress:
 
 
 def amount(value: float) -> str:
-    """A cost in at most 12 characters, with as many digits as fit."""
-    return f"{value:,.2f}" if abs(value) < 1e7 else f"{value:.5e}"
+    """A cost in at most 15 characters: cents while they matter, then whole units, then powers of ten."""
+    return f"{value:,.2f}" if abs(value) < 1e6 else f"{value:,.0f}" if abs(value) < 1e11 else f"{value:.6e}"
 
 
 def duration(seconds: float) -> str:

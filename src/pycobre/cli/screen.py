@@ -99,7 +99,7 @@ class LiveScreen:
 class LineScreen:
     """Plain lines, at most one every two seconds, aligned so that they read as a table in a log."""
 
-    WIDTHS = (9, 13, 13, 10, 8, 9, 10)
+    WIDTHS = (9, 16, 16, 11, 8, 9, 10)
 
     def __init__(self, stream: IO[str]) -> None:
         self._writer = _Writer(stream)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 
@@ -12,9 +14,11 @@ from pycobre.run.request import CaseSource, Request
 
 __all__ = ["header", "summary"]
 
+LISTED_RANKS = 8
 
-def header(request: Request, ranks: int) -> str:
-    """What is about to run: case, sizes, ranks, seeds."""
+
+def header(request: Request, ranks: int, backend: str) -> str:
+    """What is about to run: case, sizes, backend, ranks, seeds."""
     assert isinstance(request.source, CaseSource)
     case = request.source.case
     training = case.config.training
@@ -27,7 +31,7 @@ def header(request: Request, ranks: int) -> str:
     )
     sizes = " · ".join(f"{count} {one if count == 1 else many}" for count, one, many in counts if count)
     passes = getattr(training.selection, "forward_passes", None)
-    shares = f"{_counted(ranks, 'rank')} × {_counted(request.threads, 'thread')}"
+    shares = f"{backend} backend, {_counted(ranks, 'rank')} × {_counted(request.threads, 'thread')}"
     seed = 42 if training.tree_seed is None else abs(training.tree_seed)
     return "\n".join(
         (
@@ -49,7 +53,7 @@ def summary(report: Report, request: Request) -> str:
         lines += [
             f"  lower bound   {amount(found['lower_bound'])}",
             f"  upper bound   {amount(found['upper_bound'])}{interval}",
-            f"  gap           {100 * found['gap']:.3f} %",
+            f"  gap           {100 * found['gap']:.3f} %{_gap_interval(found)}",
             f"  iterations    {found['iterations']}, stopped by {found['termination_reason'].replace('_', ' ')}",
             f"  cuts          {found['total_cuts']}",
         ]
@@ -74,14 +78,34 @@ def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
+def _gap_interval(found: Mapping[str, Any]) -> str:
+    """What the interval of the upper bound means for the gap; nothing where there is none."""
+    half = found["upper_bound_half_width"]
+    return (
+        f" ± {100 * half / max(1.0, abs(found['lower_bound'])):.3f} (95 %)"
+        if half == half and half > 0
+        else ""
+    )
+
+
 def _efficiency(report: Report) -> list[str]:
-    """The share of each rank's time that was spent in the LP solver."""
+    """Where each rank's time went, a line each; of many ranks the least and the most."""
     clocks = report.tables.get("timing")
     if clocks is None:
         return []
-    shares = []
-    for rank in np.unique(clocks["rank"]):
-        own = clocks["rank"] == rank
-        total = float(clocks["total_s"][own].sum())
-        shares.append(f"{100 * float(clocks['solve_s'][own].sum()) / total:.0f} %" if total > 0 else "–")
-    return [f"  solving       {' '.join(shares)} of each rank's time"]
+    ranks = np.unique(clocks["rank"])
+    totals = np.array([clocks["total_s"][clocks["rank"] == rank].sum() for rank in ranks])
+    shares = {
+        word: np.array([clocks[part][clocks["rank"] == rank].sum() for rank in ranks])
+        / np.maximum(totals, 1e-9)
+        for word, part in (("solving", "solve_s"), ("communicating", "communicate_s"), ("waiting", "wait_s"))
+    }
+    if len(ranks) > LISTED_RANKS:
+        said = ", ".join(f"{word} {100 * s.min():.0f}–{100 * s.max():.0f} %" for word, s in shares.items())
+        lines = [f"{len(ranks)} ranks: {said}"]
+    else:
+        lines = [
+            f"rank {rank}: " + ", ".join(f"{word} {100 * share[i]:.0f} %" for word, share in shares.items())
+            for i, rank in enumerate(ranks)
+        ]
+    return [f"  {'efficiency' if i == 0 else '':12}  {line}" for i, line in enumerate(lines)]
