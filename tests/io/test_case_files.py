@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +16,7 @@ from small_case import lags, one_reservoir, stages
 from pycobre.errors import CaseError, OptionError
 from pycobre.io import case_files, load_case, read_case_files, validate, with_overrides, write_case
 from pycobre.model.case import Case
+from pycobre.model.config import DynamicSelection
 from pycobre.model.findings import Finding, Layer, Severity
 from pycobre.model.horizon import CVaR, CVaRParameters
 
@@ -175,11 +178,48 @@ def test_overrides_by_dotted_path(case: Case) -> None:
     assert changed.config.simulation.enabled
     assert case.config.training.tree_seed is None
     with pytest.raises(
-        OptionError, match=r"training.tre_seed: there is no key 'tre_seed' here\. Did you mean 'tree_seed'"
+        OptionError,
+        match=r"training.tre_seed: there is no key 'tre_seed' in 'training'\. Did you mean",
     ):
         with_overrides(case, {"training.tre_seed": 7})
     with pytest.raises(OptionError, match="'enabled' is not a group of settings"):
         with_overrides(case, {"training.enabled.very": True})
+
+
+@pytest.mark.parametrize(
+    ("overrides", "text"),
+    [
+        # A case that has been read holds every setting, so the right name is among those that are there.
+        ({"training.stoping_rules": []}, r"in 'training'\. Did you mean 'training.stopping_rules'\?"),
+        ({"trainin.stopping_rules": []}, r"in the configuration\. Did you mean 'training.stopping_rules'\?"),
+        ({"forward_passes": 2}, r"Did you mean 'training.selection.forward_passes'\?"),
+        (
+            {"training": {"selection": {"forward_pases": 2}}},
+            r"Did you mean 'training.selection.forward_passes'\?",
+        ),
+        ({"zzz": 1}, "There are: estimation, exports"),
+        ({"training.tree_seed": "x"}, 'training.tree_seed: input should be a valid integer, got "x"'),
+        (
+            {"training.stopping_rules.limit": 3},
+            "'stopping_rules' is not a group of settings, got 'limit' in it",
+        ),
+        ({1: 2}, "expected a dotted path, got int"),
+        ("training", "expected a mapping of dotted paths to values"),
+        ({"training.tree_seed": object()}, "expected values that JSON can hold"),
+    ],
+)
+def test_wrong_overrides_name_the_path_and_the_nearest_one(overrides: Any, text: str, case: Case) -> None:
+    with pytest.raises(OptionError, match=text):
+        with_overrides(case, overrides)
+
+
+def test_a_mapping_replaces_what_it_names_and_another_variant_begins_anew(case: Case) -> None:
+    changed = with_overrides(case, {"training": {"tree_seed": np.int64(9)}})
+    assert changed.config.training == replace(case.config.training, tree_seed=9)
+    chosen = {"training.cut_selection.selection": {"method": "level1", "check_frequency": 2}}
+    selected = with_overrides(case, chosen)
+    again = with_overrides(selected, {"training.cut_selection.selection": {"method": "dynamic"}})
+    assert again.config.training.cut_selection.selection == DynamicSelection()
 
 
 def test_a_directory_that_is_not_there() -> None:

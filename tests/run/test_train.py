@@ -10,7 +10,15 @@ from run_helpers import PASSES, asked_to_stop, options, problem, segments, worke
 from small_case import one_reservoir
 
 import pycobre
-from pycobre.errors import BackendNotAvailable, InvalidBackend, OptionError, PolicyError, SolverError
+from pycobre.cases import EXAMPLES
+from pycobre.errors import (
+    BackendNotAvailable,
+    CaseError,
+    InvalidBackend,
+    OptionError,
+    PolicyError,
+    SolverError,
+)
 from pycobre.events import Event, IterationFinished, TrainingStarted
 from pycobre.problem import Graph, Stage, build
 from pycobre.run import workers
@@ -36,6 +44,7 @@ def test_one_process_gives_the_whole_result(alone: pycobre.run.TrainingResult) -
     assert alone.policy_digest == alone.policy.digest
     assert [clock.rank for clock in alone.timing] == [0]
     assert alone.timing[0].solve_s > 0
+    assert alone.timing[0].lp_solves == sum(alone.convergence_history["lp_solves"].to_pylist())
 
 
 @pytest.mark.parametrize(("backend", "size"), [("shm", 2), ("shm", 3), ("tcp", 2)])
@@ -141,6 +150,11 @@ def test_training_works_from_a_thread() -> None:
     ("arguments", "error", "text"),
     [
         ({"num_workers": 0}, OptionError, "num_workers: expected at least 1, got 0"),
+        ({"num_workers": "2"}, OptionError, "num_workers: expected a whole number of at least 1, got '2'"),
+        ({"num_workers": True}, OptionError, "num_workers: expected a whole number of at least 1, got True"),
+        ({"checkpoint_iterations": 0}, OptionError, "checkpoint_iterations: expected at least 1, got 0"),
+        ({"progress_callback": 5}, OptionError, "progress_callback: expected something to call"),
+        ({"config_overrides": "x", "num_workers": 2}, OptionError, "expected a mapping of dotted paths"),
         ({"threads": 0}, OptionError, "threads: expected at least 1, got 0"),
         ({"backend": "smh"}, InvalidBackend, "there is no backend 'smh'"),
         ({"backend": "smh", "num_workers": 2}, InvalidBackend, "there is no backend 'smh'"),
@@ -163,6 +177,29 @@ def test_wrong_arguments_are_refused_before_anything_starts(
     with pytest.raises(error, match=text):
         pycobre.train(problem(), **arguments)  # type: ignore[arg-type]
     assert workers_alive() == {}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_case_that_makes_no_sense_is_refused_before_workers_begin(
+    workers: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Not as the error of a worker; those that were started meanwhile have gone without a word."""
+    case = EXAMPLES["one-reservoir"].build()
+    with pytest.raises(CaseError, match="a count is at least 1, got 0"):
+        pycobre.train(case, {"training.selection.forward_passes": 0}, num_workers=workers)
+    with pytest.raises(CaseError, match="expected a case directory"):
+        pycobre.train("no/such/place", num_workers=workers)
+    with pytest.raises(OptionError, match="expected a Case, the directory of one or a Problem, got NoneType"):
+        pycobre.train(None, num_workers=workers)  # type: ignore[arg-type]
+    assert workers_alive() == {}
+    assert capfd.readouterr() == ("", "")
+
+
+def test_simulating_nothing_is_refused() -> None:
+    policy = pycobre.train(problem(), options=options(1)).policy
+    for wrong in (0, -3, 2.5):
+        with pytest.raises(OptionError, match="scenarios: expected"):
+            pycobre.simulate(problem(), policy, wrong)  # type: ignore[arg-type]
 
 
 def test_a_backend_that_cannot_run_here_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,18 +8,18 @@ import sys
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pycobre.cli.screen import screen_for
-from pycobre.cli.summary import header, summary
 from pycobre.comm.select import joins_mpi
 from pycobre.errors import BackendError, CobreError, OptionError
 from pycobre.events import Event
-from pycobre.run.api import communicator_for, run_here, run_request
-from pycobre.run.report import Report
-from pycobre.run.request import CaseSource, Request
+from pycobre.run.api import communicator_for, run_here, run_request, waiting_workers
 from pycobre.run.stopping import StopSwitch
-from pycobre.sddp import Policy
+
+if TYPE_CHECKING:
+    from pycobre.comm.launch import RankGroup
+    from pycobre.run.report import Report
+    from pycobre.run.request import Request
 
 INTERRUPTED = 130
 # The least value of each option that counts something.
@@ -71,7 +71,8 @@ def add_setting_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the case; 130 when it was interrupted and stopped after an iteration."""
     check_counts(arguments)
-    return run_shown(arguments, prepare(arguments, _request))
+    with waiting_workers(arguments.backend, arguments.workers) as group:
+        return run_shown(arguments, prepare(arguments, _request), group)
 
 
 def prepare(arguments: argparse.Namespace, make: Callable[[argparse.Namespace], Request]) -> Request:
@@ -90,18 +91,21 @@ def prepare(arguments: argparse.Namespace, make: Callable[[argparse.Namespace], 
     raise failure
 
 
-def run_shown(arguments: argparse.Namespace, request: Request) -> int:
-    """Run a request as the arguments say, shown by rank 0; return the exit code."""
+def run_shown(arguments: argparse.Namespace, request: Request, group: RankGroup | None) -> int:
+    """Run a request as the arguments say, on `group` if there is one, shown by rank 0; return the exit code."""
     if arguments.workers > 1:
-        with _Show(arguments, request, arguments.workers) as show:
-            report, _ = run_request(request, arguments.backend, arguments.workers, show)
+        assert group is not None
+        with _Show(arguments, request, arguments.workers, group.backend) as show:
+            report, _ = run_request(request, arguments.backend, arguments.workers, show, group)
             show.report(report)
     else:
+        from pycobre.run.pipeline import backend_name
+
         with communicator_for(arguments.backend) as comm:
             if comm.rank != 0:
                 report = run_here(request, comm, None, StopSwitch())
             else:
-                with _Show(arguments, request, comm.size) as show:
+                with _Show(arguments, request, comm.size, backend_name(comm)) as show:
                     report = run_here(request, comm, show, StopSwitch())
                     show.report(report)
     return INTERRUPTED if report.metadata.get("termination_reason") == "interrupted" else 0
@@ -117,6 +121,8 @@ def check_counts(arguments: argparse.Namespace) -> None:
 
 def _request(arguments: argparse.Namespace) -> Request:
     from pycobre.io import load_case, with_overrides
+    from pycobre.run.request import CaseSource, Request
+    from pycobre.sddp import Policy
 
     overrides = settings(arguments)
     if arguments.iterations is not None:
@@ -154,20 +160,24 @@ def settings(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 class _Show:
-    """Everything that rank 0 shows: the header, the events as they come, the summary; and the event log."""
+    """Everything that rank 0 shows: the header, the events as they come, the summary."""
 
-    def __init__(self, arguments: argparse.Namespace, request: Request, ranks: int) -> None:
+    def __init__(self, arguments: argparse.Namespace, request: Request, ranks: int, backend: str) -> None:
         self._form: str = arguments.format
         self._request = request
         self._ranks = ranks
+        self._backend = backend
         self._quiet: bool = arguments.quiet
         self._stack = ExitStack()
         self._screens: list[Any] = []
         self._report: Report | None = None
 
     def __enter__(self) -> _Show:
+        from pycobre.cli.screen import screen_for
+        from pycobre.cli.summary import header
+
         if self._form == "human" and not self._quiet:
-            print(header(self._request, self._ranks), flush=True)
+            print(header(self._request, self._ranks, self._backend), flush=True)
         self._screens.append(self._stack.enter_context(screen_for(self._form, self._quiet, sys.stdout)))
         return self
 
@@ -183,6 +193,8 @@ class _Show:
         if self._report is None:
             return
         if self._form == "human":
+            from pycobre.cli.summary import summary
+
             print(summary(self._report, self._request))
         elif self._form == "json":
             document = dict(self._report.metadata, output_dir=self._request.output)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pycobre.cli.run import (
     add_setting_arguments,
@@ -13,8 +14,10 @@ from pycobre.cli.run import (
     run_shown,
     settings,
 )
-from pycobre.run.request import CaseSource, Request
-from pycobre.sddp import Policy
+from pycobre.run.api import waiting_workers
+
+if TYPE_CHECKING:
+    from pycobre.run.request import Request
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,11 +34,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Simulate and write the tables."""
     check_counts(arguments)
-    return run_shown(arguments, prepare(arguments, _request))
+    with waiting_workers(arguments.backend, arguments.workers) as group:
+        return run_shown(arguments, prepare(arguments, _request), group)
 
 
 def _request(arguments: argparse.Namespace) -> Request:
     from pycobre.io import load_case, with_overrides
+    from pycobre.run.request import CaseSource, Request
+    from pycobre.sddp import Policy
 
     case = with_overrides(load_case(arguments.case), settings(arguments))
     path = arguments.policy or arguments.case / "output" / "policy" / "policy.cobre"

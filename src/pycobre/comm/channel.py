@@ -24,8 +24,8 @@ _HEADER = struct.Struct("<BQ")
 class Kind(IntEnum):
     """What a message says.
 
-    EVENT, QUESTION, RESULT and ERROR go up to the launcher, STOP and ANSWER go down to a rank. A QUESTION is
-    an event whose sender waits for the ANSWER before it goes on.
+    EVENT, QUESTION, RESULT and ERROR go up to the launcher, GO, STOP and ANSWER go down to a rank. A QUESTION is
+    an event whose sender waits for the ANSWER before it goes on; GO says that the payload is there.
     """
 
     EVENT = 1
@@ -34,6 +34,7 @@ class Kind(IntEnum):
     STOP = 4
     QUESTION = 5
     ANSWER = 6
+    GO = 7
 
 
 def frame(kind: Kind, payload: bytes) -> bytes:
@@ -75,6 +76,7 @@ class Channel:
         self._on_stop = on_stop
         self._on_orphaned = on_orphaned
         self._closing = False
+        self._go = threading.Event()
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._watcher = threading.Thread(target=self._watch, name="pycobre-launcher-watch", daemon=True)
         self._watcher.start()
@@ -91,6 +93,10 @@ class Channel:
         """Send one message; threads may share the channel."""
         with self._lock:
             self._socket.sendall(frame(kind, payload))
+
+    def wait_for_payload(self) -> None:
+        """Return when the launcher has given the payload; one that dies before ends this process instead."""
+        self._go.wait()
 
     def ask(self, payload: bytes) -> bytes:
         """Send a question and wait for its answer; a launcher that dies ends this process instead."""
@@ -119,5 +125,7 @@ class Channel:
             for kind, payload in buffer.feed(data):
                 if kind is Kind.STOP:
                     self._on_stop()
+                elif kind is Kind.GO:
+                    self._go.set()
                 elif kind is Kind.ANSWER:
                     self._answers.put(payload)

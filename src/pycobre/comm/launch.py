@@ -95,8 +95,8 @@ def rank_environments(
 class RankGroup:
     """N ranks running one module, from start to the last one reaped.
 
-    `payload` is mapped by every rank from the descriptor in `COBRE_PAYLOAD_FD`. Use as a context manager:
-    leaving it kills what still runs.
+    `payload` is mapped by every rank from the descriptor in `COBRE_PAYLOAD_FD`. Without one the ranks start, wait
+    for `give` and do nothing before. Use as a context manager: leaving it kills what still runs.
     """
 
     def __init__(
@@ -104,16 +104,17 @@ class RankGroup:
         module: str,
         size: int,
         backend: str,
-        payload: bytes,
+        payload: bytes | None = None,
         *,
         env: Mapping[str, str] | None = None,
     ) -> None:
         self.ranks: list[Rank] = []
+        self.backend = backend
         self._selector = selectors.DefaultSelector()
         self._segment: Path | None = None
         self._patience_s = 0.0
         listener = _loopback_listener() if backend == "tcp" else None
-        payload_fd = _payload_file(payload)
+        self._payload_fd = os.memfd_create("pycobre-payload", 0)
         try:
             environments = rank_environments(backend, size, os.environ if env is None else env, listener)
             config = ShmConfig if backend == "shm" else TcpConfig
@@ -121,24 +122,31 @@ class RankGroup:
             if backend == "shm":
                 self._segment = SHM_MOUNT / environments[0]["COBRE_SHM_NAME"]
             for rank, environment in enumerate(environments):
-                inherited = [payload_fd]
+                inherited = [self._payload_fd]
                 if listener is not None and rank == 0:
                     inherited.append(listener.fileno())
-                self._start(module, rank, environment, payload_fd, inherited)
+                self._start(module, rank, environment, inherited)
+            if payload is not None:
+                self.give(payload)
         except BaseException:
             self.close()
             raise
         finally:
-            os.close(payload_fd)
             if listener is not None:
                 listener.close()
 
-    def _start(
-        self, module: str, rank: int, environment: dict[str, str], payload_fd: int, inherited: list[int]
-    ) -> None:
+    def give(self, payload: bytes) -> None:
+        """Give the ranks what they work on; once."""
+        view = memoryview(payload)
+        while view.nbytes:
+            view = view[os.write(self._payload_fd, view) :]
+        for rank in self.ranks:
+            self._send(rank, Kind.GO, b"")
+
+    def _start(self, module: str, rank: int, environment: dict[str, str], inherited: list[int]) -> None:
         ours, theirs = socket.socketpair()
         environment[CHANNEL_FD_VARIABLE] = str(theirs.fileno())
-        environment[PAYLOAD_FD_VARIABLE] = str(payload_fd)
+        environment[PAYLOAD_FD_VARIABLE] = str(self._payload_fd)
         try:
             process = subprocess.Popen(
                 [sys.executable, "-m", module],
@@ -221,6 +229,9 @@ class RankGroup:
             if rank.pidfd >= 0:
                 os.close(rank.pidfd)
                 rank.pidfd = -1
+        if self._payload_fd >= 0:
+            os.close(self._payload_fd)
+            self._payload_fd = -1
         if self._segment is not None:
             # Ranks unlink it once all are attached; a rank killed before that leaves it to us.
             self._segment.unlink(missing_ok=True)
@@ -323,12 +334,3 @@ def _loopback_listener() -> socket.socket:
     listener.bind(("127.0.0.1", 0))
     listener.listen(128)
     return listener
-
-
-def _payload_file(payload: bytes) -> int:
-    """An anonymous memory file holding `payload`, to be inherited by the ranks."""
-    descriptor = os.memfd_create("pycobre-payload", 0)
-    view = memoryview(payload)
-    while view.nbytes:
-        view = view[os.write(descriptor, view) :]
-    return descriptor

@@ -7,12 +7,12 @@ simulated what.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pycobre.frozen import frozen
 
 __all__ = ["CONVERGENCE", "PROBLEM_TABLES", "SIMULATION_TABLES", "TABLES", "TIMING", "Column", "Table"]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Column:
     """One column: `dtype` is a NumPy name (`int32`, `int64`, `float64`)."""
 
@@ -22,7 +22,7 @@ class Column:
     meaning: str
 
 
-@dataclass(frozen=True)
+@frozen()
 class Table:
     """One table and where it stands in the result directory."""
 
@@ -82,6 +82,8 @@ TIMING = Table(
         _real("wait_s", "s", "waiting for slower ranks"),
         _real("other_s", "s", "everything else"),
         _real("total_s", "s", "the whole iteration"),
+        Column("lp_solves", "int64", "", "LPs that this rank solved"),
+        Column("simplex_iterations", "int64", "", "their simplex iterations"),
     ),
 )
 

@@ -7,6 +7,8 @@ report     what a run hands back
 workers    the parent's side of `num_workers`: start ranks, pass events on, collect the report
 worker     a started rank's main program
 stopping   Ctrl-C, SIGTERM and callbacks that ask to stop
+arguments  what callers may pass
+options    settings of a problem by dotted path
 api        `train` and `simulate` as Python users call them
 """
 

@@ -6,28 +6,28 @@ import os
 import secrets
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pycobre.comm import Communicator, ShmConfig, TcpConfig, create_communicator
 from pycobre.errors import InvalidBackend, OptionError
 from pycobre.events import Event, RankTiming
-from pycobre.io.schemas import CONVERGENCE, TABLES
-from pycobre.io.tables import as_arrow
-from pycobre.problem import Problem
-from pycobre.run.options import by_path, problem_options
-from pycobre.run.pipeline import execute
-from pycobre.run.report import Report
-from pycobre.run.request import CaseSource, ProblemSource, Request
+from pycobre.frozen import frozen
+from pycobre.run.arguments import at_least_one, callable_or_none
 from pycobre.run.stopping import StopSwitch, catching_signals
-from pycobre.run.workers import NAMES, WorkerInfo, choose_backend, run_on_workers
-from pycobre.sddp import Policy, TrainOptions
+from pycobre.run.workers import NAMES, WorkerInfo, choose_backend, run_on_workers, start_workers
 
+# The rest is imported where it is needed: workers are started first, and load it at the same time.
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from pycobre.comm.launch import RankGroup
     from pycobre.model import Case
+    from pycobre.problem import Problem
+    from pycobre.run.report import Report
+    from pycobre.run.request import CaseSource, ProblemSource, Request
+    from pycobre.sddp import Policy, TrainOptions
 
 __all__ = [
     "SimulationResult",
@@ -38,13 +38,13 @@ __all__ = [
     "run_request",
     "simulate",
     "train",
+    "waiting_workers",
 ]
 
 Callback = Callable[[Event], object]
-_TABLES = {table.name: table for table in TABLES}
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class TrainingResult:
     """A trained policy and how it came about."""
 
@@ -58,12 +58,12 @@ class TrainingResult:
     total_cuts: int
     policy_digest: str
     workers: tuple[WorkerInfo, ...] | None  #: None for one process
-    timing: tuple[RankTiming, ...]  #: seconds per rank: solve, communicate, wait, other
+    timing: tuple[RankTiming, ...]  #: seconds per rank: solve, communicate, wait, other; and its LPs
     warnings: tuple[str, ...]
     metadata: Mapping[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class SimulationResult:
     """Simulated scenarios as tables by name, and the cost over all of them."""
 
@@ -101,18 +101,23 @@ def train(
     ends the run after the current iteration; a second one at once. With `output`, results and checkpoints are
     written there; `resume` goes on from the newest checkpoint in it, bit for bit.
     """
-    request = Request(
-        source=_source(case_or_problem, config_overrides, options),
-        simulate=False,
-        threads=threads,
-        output=None if output is None else os.fspath(output),
-        resume=resume,
-        policy=_policy_bytes(warm_start),
-        checkpoint_iterations=checkpoint_iterations,
-        checkpoint_minutes=checkpoint_minutes,
-    )
-    asking = replace(request, ask=progress_callback is not None)
-    report, workers = run_request(asking, backend, num_workers, progress_callback)
+    at_least_one("checkpoint_iterations", checkpoint_iterations, optional=True)
+    callable_or_none("progress_callback", progress_callback)
+    with waiting_workers(backend, num_workers) as group:
+        from pycobre.run.request import Request
+
+        request = Request(
+            source=_source(case_or_problem, config_overrides, options),
+            simulate=False,
+            threads=threads,
+            output=None if output is None else os.fspath(output),
+            resume=resume,
+            policy=_policy_bytes(warm_start),
+            checkpoint_iterations=checkpoint_iterations,
+            checkpoint_minutes=checkpoint_minutes,
+            ask=progress_callback is not None,
+        )
+        report, workers = run_request(request, backend, num_workers, progress_callback, group)
     return _training_result(report, workers)
 
 
@@ -134,26 +139,35 @@ def simulate(
 
     `record` names variables of a problem whose values are kept; a case's tables are always complete.
     """
-    source = _source(case_or_problem, config_overrides, options)
-    if scenarios is None and isinstance(source, ProblemSource):
-        raise OptionError(
-            "scenarios: expected how many to simulate, got none: a problem has no configuration."
+    at_least_one("scenarios", scenarios, optional=True)
+    callable_or_none("progress_callback", progress_callback)
+    with waiting_workers(backend, num_workers) as group:
+        from pycobre.run.request import ProblemSource, Request
+
+        source = _source(case_or_problem, config_overrides, options)
+        if scenarios is None and isinstance(source, ProblemSource):
+            raise OptionError(
+                "scenarios: expected how many to simulate, got none: a problem has no configuration."
+            )
+        request = Request(
+            source=source,
+            train=False,
+            simulate=True,
+            scenarios=scenarios,
+            threads=threads,
+            output=None if output is None else os.fspath(output),
+            policy=_policy_bytes(policy),
+            record=tuple(record),
+            ask=progress_callback is not None,
         )
-    request = Request(
-        source=source,
-        train=False,
-        simulate=True,
-        scenarios=scenarios,
-        threads=threads,
-        output=None if output is None else os.fspath(output),
-        policy=_policy_bytes(policy),
-        record=tuple(record),
-    )
-    asking = replace(request, ask=progress_callback is not None)
-    report, workers = run_request(asking, backend, num_workers, progress_callback)
+        report, workers = run_request(request, backend, num_workers, progress_callback, group)
+    from pycobre.io.schemas import TABLES
+    from pycobre.io.tables import as_arrow
+
+    schemas = {table.name: table for table in TABLES}
     found = report.metadata["simulation"]
     return SimulationResult(
-        tables={name: as_arrow(_TABLES[name], columns) for name, columns in report.tables.items()},
+        tables={name: as_arrow(schemas[name], columns) for name, columns in report.tables.items()},
         scenarios=found["scenarios"],
         mean_cost=found["mean"],
         std_cost=found["std"],
@@ -163,19 +177,39 @@ def simulate(
     )
 
 
+def waiting_workers(backend: str, num_workers: int) -> AbstractContextManager[RankGroup | None]:
+    """Workers that load their modules while the caller reads and checks what they shall do; None for one process.
+
+    Leaving the context ends them, so that a case which turns out to be wrong leaves nothing behind.
+    """
+    at_least_one("num_workers", num_workers)
+    return (
+        nullcontext()
+        if num_workers == 1
+        else start_workers(num_workers, choose_backend(backend, num_workers))
+    )
+
+
 def run_request(
-    request: Request, backend: str, num_workers: int, callback: Callback | None
+    request: Request,
+    backend: str,
+    num_workers: int,
+    callback: Callback | None,
+    group: RankGroup | None = None,
 ) -> tuple[Report, tuple[WorkerInfo, ...] | None]:
-    """Run a request here or on workers. Everything that can be known to be wrong is raised before it starts."""
-    if num_workers < 1:
-        raise OptionError(f"num_workers: expected at least 1, got {num_workers}.")
-    if request.threads < 1:
-        raise OptionError(f"threads: expected at least 1, got {request.threads}.")
+    """Run a request here or on workers, those of `group` if they have been started already.
+
+    Everything that can be known to be wrong is raised before any of them begins.
+    """
+    at_least_one("num_workers", num_workers)
+    at_least_one("threads", request.threads)
     switch = StopSwitch()
     if num_workers > 1:
-        chosen = choose_backend(backend, num_workers)
+        _require_sound(request)
         _warn_of_idle_workers(request, num_workers)
-        return run_on_workers(request, num_workers, chosen, callback, switch)
+        with waiting_workers(backend, num_workers) if group is None else nullcontext(group) as started:
+            assert started is not None
+            return run_on_workers(request, started, callback, switch)
     with communicator_for(backend) as comm:
         return run_here(request, comm, callback, switch), None
 
@@ -192,6 +226,8 @@ def run_here(request: Request, comm: Communicator, callback: Callback | None, sw
         except Exception as error:  # noqa: BLE001 - raised again after the iteration's checkpoint
             raised.append(error)
             return True
+
+    from pycobre.run.pipeline import execute
 
     with catching_signals(switch):
         report = execute(request, comm, emit, switch)
@@ -216,24 +252,49 @@ def _source(
     overrides: Mapping[str, Any] | None,
     options: TrainOptions | None,
 ) -> CaseSource | ProblemSource:
-    settings = by_path(overrides or {})
+    from pycobre.problem import Problem
+    from pycobre.run.options import by_path, problem_options
+    from pycobre.run.request import CaseSource, ProblemSource
+    from pycobre.sddp import TrainOptions
+
+    overrides = {} if overrides is None else overrides
     if isinstance(given, Problem):
-        return ProblemSource(given, problem_options(options or TrainOptions(), settings))
+        return ProblemSource(given, problem_options(options or TrainOptions(), by_path(overrides)))
     if options is not None:
         raise OptionError("options: expected config_overrides for a case, got TrainOptions.")
     from pycobre.io import load_case, with_overrides
+    from pycobre.model import Case
 
-    case = load_case(given) if isinstance(given, str | os.PathLike) else given
-    return CaseSource(with_overrides(case, settings))
+    if not isinstance(given, Case | str | os.PathLike):
+        raise OptionError(
+            f"case: expected a Case, the directory of one or a Problem, got {type(given).__name__}. "
+            "`pycobre init` writes an example case."
+        )
+    case = given if isinstance(given, Case) else load_case(given)
+    return CaseSource(with_overrides(case, overrides))
 
 
 def _policy_bytes(policy: Policy | str | os.PathLike[str] | None) -> bytes | None:
-    if policy is None or isinstance(policy, Policy):
-        return None if policy is None else policy.to_bytes()
-    return Policy.load(Path(policy)).to_bytes()
+    if policy is None:
+        return None
+    from pycobre.sddp import Policy
+
+    return policy.to_bytes() if isinstance(policy, Policy) else Policy.load(Path(policy)).to_bytes()
+
+
+def _require_sound(request: Request) -> None:
+    """What building the study would refuse, said before workers come to it."""
+    from pycobre.run.request import CaseSource
+
+    if isinstance(request.source, CaseSource):
+        from pycobre.model.checks import require_sound
+
+        require_sound(request.source.case)
 
 
 def _warn_of_idle_workers(request: Request, workers: int) -> None:
+    from pycobre.run.request import ProblemSource
+
     if not request.train:
         return
     if isinstance(request.source, ProblemSource):
@@ -249,19 +310,24 @@ def _warn_of_idle_workers(request: Request, workers: int) -> None:
 
 
 def _training_result(report: Report, workers: tuple[WorkerInfo, ...] | None) -> TrainingResult:
+    from pycobre.io.schemas import CONVERGENCE
+    from pycobre.io.tables import as_arrow
+
     metadata, clocks = report.metadata, report.tables["timing"]
     ranks = sorted(set(clocks["rank"].tolist()))
 
-    def seconds(part: str, rank: int) -> float:
+    def whole(part: str, rank: int) -> float:
         return float(clocks[part][clocks["rank"] == rank].sum())
 
     timing = tuple(
         RankTiming(
             rank=rank,
-            solve_s=seconds("solve_s", rank),
-            communicate_s=seconds("communicate_s", rank),
-            wait_s=seconds("wait_s", rank),
-            other_s=seconds("other_s", rank),
+            solve_s=whole("solve_s", rank),
+            communicate_s=whole("communicate_s", rank),
+            wait_s=whole("wait_s", rank),
+            other_s=whole("other_s", rank),
+            lp_solves=int(whole("lp_solves", rank)),
+            simplex_iterations=int(whole("simplex_iterations", rank)),
         )
         for rank in ranks
     )

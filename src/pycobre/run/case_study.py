@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from pycobre.errors import CaseError
 from pycobre.hydro.build import Study as HydroStudy
 from pycobre.hydro.build import build_study
 from pycobre.hydro.forward import Forward
-from pycobre.io import case_files
+from pycobre.io import identity
 from pycobre.model import Case
 from pycobre.model import config as settings
 from pycobre.run.case_tables import CaseTables
@@ -38,8 +37,8 @@ from pycobre.sddp import (
 __all__ = ["study_of_case"]
 
 
-def study_of_case(case: Case) -> Study:
-    """Everything a run of this case needs. The case is taken as checked."""
+def study_of_case(case: Case, found: Mapping[str, Any] | None = None) -> Study:
+    """Everything a run of this case needs; `found` is its `identity` where that is known already."""
     hydro = build_study(case)
     config = case.config
     simulated = config.simulation.selection
@@ -60,7 +59,7 @@ def study_of_case(case: Case) -> Study:
         if isinstance(simulated, settings.SampledScenarios)
         else 1,
         checkpoint_iterations=config.policy.checkpointing.interval_iterations,
-        metadata=_metadata(case, hydro),
+        metadata=_metadata(case, hydro.seed, found or identity(case)),
     )
 
 
@@ -133,17 +132,10 @@ def _selection(given: settings.CutSelectionConfig) -> Selection | None:
     return None
 
 
-def _metadata(case: Case, hydro: HydroStudy) -> dict[str, Any]:
-    files = case_files(case)
-    digest = hashlib.sha256()
-    for name in sorted(files):
-        if name != "config.json":
-            digest.update(f"{name}:{len(files[name])};".encode() + files[name])
+def _metadata(case: Case, seed: int, found: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        "seed": hydro.seed,
-        "input_hash": digest.hexdigest(),
-        "config_hash": hashlib.sha256(files["config.json"]).hexdigest(),
-        "config": json.loads(files["config.json"]),
+        "seed": seed,
+        **found,
         "entities": {
             "hydros": [[entity.id, entity.name] for entity in case.hydros],
             "thermals": [[entity.id, entity.name] for entity in case.thermals],

@@ -20,6 +20,10 @@ def by_path(overrides: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
     A group changes what it names and leaves the rest, except where it names a `method`: then it is a whole choice.
     """
+    if not isinstance(overrides, Mapping) or not all(isinstance(path, str) for path in overrides):
+        raise OptionError(
+            f"config overrides: expected a mapping of dotted paths to values, got {overrides!r}."
+        )
     flat: dict[str, Any] = {}
     for name, value in overrides.items():
         if isinstance(value, Mapping) and value and "method" not in value:

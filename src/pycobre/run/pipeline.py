@@ -46,7 +46,6 @@ def execute(request: Request, comm: Communicator, emit: Emit, should_stop: Calla
         "case": study.name,
         "pycobre": pycobre.__version__,
         "python": platform.python_version(),
-        "machine": {"platform": platform.platform(), "cores": os.cpu_count()},
         "backend": backend_name(comm),
         "ranks": comm.size,
         "threads": request.threads,
@@ -88,6 +87,9 @@ def execute(request: Request, comm: Communicator, emit: Emit, should_stop: Calla
         if policy is not None:
             metadata.setdefault("policy_digest", policy.digest)
     metadata["elapsed_s"] = time.time() - started
+    if comm.rank == 0:
+        # Not before: asking the system for its name starts a process.
+        metadata["machine"] = {"platform": platform.platform(), "cores": os.cpu_count()}
     writer.finish(metadata)
     if comm.rank != 0:
         return Report(metadata)
@@ -126,7 +128,8 @@ def training_tables(outcome: TrainingOutcome) -> dict[str, Columns]:
         "iteration": np.repeat(clocks.iteration, ranks),
         "rank": np.tile(np.arange(ranks), iterations),
     }
-    names = ("forward_s", "backward_s", "solve_s", "communicate_s", "wait_s", "other_s", "total_s")
+    seconds = ("forward_s", "backward_s", "solve_s", "communicate_s", "wait_s", "other_s", "total_s")
+    names = (*seconds, "lp_solves", "simplex_iterations")
     timing.update({name: getattr(clocks, name).reshape(-1) for name in names})
     return {"convergence": convergence, "timing": timing}
 

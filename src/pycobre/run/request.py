@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pycobre import container
 from pycobre.errors import OptionError
+from pycobre.frozen import frozen
 from pycobre.problem import Problem
 from pycobre.sddp.codec import decode_options, encode_options
 from pycobre.sddp.options import TrainOptions
@@ -22,14 +23,18 @@ __all__ = ["CaseSource", "ProblemSource", "Request"]
 KIND, VERSION = "request", 1
 
 
-@dataclass(frozen=True)
+@frozen()
 class CaseSource:
-    """A case, its configuration as it shall be."""
+    """A case, its configuration as it shall be.
+
+    `identity` is what the case's files say of it (`pycobre.io.identity`), worked out where it is needed if None.
+    """
 
     case: Case
+    identity: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True)
+@frozen()
 class ProblemSource:
     """A problem built in Python, and how to train it."""
 
@@ -37,7 +42,7 @@ class ProblemSource:
     options: TrainOptions
 
 
-@dataclass(frozen=True)
+@frozen()
 class Request:
     """One run: train and simulate, or one of them.
 
@@ -65,11 +70,11 @@ class Request:
             arrays["problem"] = _bytes(self.source.problem.to_bytes())
             source: dict[str, Any] = {"options": encode_options(self.source.options)}
         else:
-            from pycobre.io import case_files
+            from pycobre.io import case_to_data, identity
 
-            files = case_files(self.source.case)
-            source = {"name": self.source.case.name, "files": sorted(files)}
-            arrays.update({f"file/{i:06d}": _bytes(files[name]) for i, name in enumerate(sorted(files))})
+            case, tables = case_to_data(self.source.case)
+            source = {"case": case, "identity": dict(self.source.identity or identity(self.source.case))}
+            arrays.update({f"case/{name}": column for name, column in tables.items()})
         if self.policy is not None:
             arrays["policy"] = _bytes(self.policy)
         meta = {name: getattr(self, name) for name in _PLAIN}
@@ -87,10 +92,14 @@ class Request:
             problem = Problem.from_bytes(arrays["problem"].tobytes())
             made = ProblemSource(problem, decode_options(source["options"]))
         else:
-            from pycobre.io import read_case_files
+            from pycobre.io import case_from_data
 
-            files = {name: arrays[f"file/{i:06d}"].tobytes() for i, name in enumerate(source["files"])}
-            made = CaseSource(read_case_files(files, source["name"]))
+            tables = {
+                name.removeprefix("case/"): column
+                for name, column in arrays.items()
+                if name.startswith("case/")
+            }
+            made = CaseSource(case_from_data(source["case"], tables), source["identity"])
         policy = arrays["policy"].tobytes() if "policy" in arrays else None
         plain = {name: meta[name] for name in _PLAIN}
         return cls(source=made, policy=policy, record=tuple(meta["record"]), **plain)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre.frozen import frozen
 from pycobre.problem import Problem
 from pycobre.run.request import CaseSource, ProblemSource, Request
 from pycobre.sddp import Record, Sampler, Simulation, TrainOptions
@@ -21,7 +22,7 @@ Columns = dict[str, NDArray[Any]]
 FAILED = "failed"  # of the output directory: the bundles of LPs that could not be solved
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Study:
     """Everything the pipeline needs, on every rank alike."""
 
@@ -43,7 +44,7 @@ def make_study(request: Request) -> Study:
     if isinstance(request.source, CaseSource):
         from pycobre.run.case_study import study_of_case
 
-        study = study_of_case(request.source.case)
+        study = study_of_case(request.source.case, request.source.identity)
     else:
         study = _study_of_problem(request.source, request.record)
     solver = study.options.solver

@@ -29,12 +29,13 @@ def main() -> int:
     """Run one rank; the exit code is 0 when it finished."""
     # The launcher decides what an interrupt means for its ranks.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    started = time.perf_counter()
     switch = StopSwitch()
     channel = Channel.inherited(switch.set, lambda: os._exit(1))
     if channel is None:
         print("pycobre starts this itself: use `pycobre run CASE --workers N`", file=sys.stderr)
         return 2
+    channel.wait_for_payload()
+    started = time.perf_counter()
     try:
         request = Request.from_bytes(payload())
         with create_communicator() as comm:

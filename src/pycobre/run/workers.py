@@ -5,23 +5,26 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from pycobre.comm import available_backends
 from pycobre.comm.channel import Kind
 from pycobre.comm.launch import RankGroup
 from pycobre.errors import BackendNotAvailable, InvalidBackend, OptionError
 from pycobre.events import Event, event_from_dict
-from pycobre.run.report import Report
-from pycobre.run.request import Request
+from pycobre.frozen import frozen
 from pycobre.run.stopping import StopSwitch, catching_signals
 
-__all__ = ["WorkerInfo", "choose_backend", "run_on_workers"]
+if TYPE_CHECKING:
+    from pycobre.run.report import Report
+    from pycobre.run.request import Request
+
+__all__ = ["NAMES", "WorkerInfo", "choose_backend", "run_on_workers", "start_workers"]
 
 NAMES = ("auto", "mpi", "tcp", "shm", "local")
 
 
-@dataclass(frozen=True)
+@frozen()
 class WorkerInfo:
     """One worker of a finished run."""
 
@@ -54,14 +57,18 @@ def choose_backend(backend: str, workers: int, environ: Mapping[str, str] | None
     return backend
 
 
+def start_workers(workers: int, backend: str) -> RankGroup:
+    """So many fresh processes, which load what they need and wait for a request: a context that ends them."""
+    return RankGroup("pycobre.run.worker", workers, backend)
+
+
 def run_on_workers(
     request: Request,
-    workers: int,
-    backend: str,
+    group: RankGroup,
     on_event: Callable[[Event], object] | None,
     switch: StopSwitch,
 ) -> tuple[Report, tuple[WorkerInfo, ...]]:
-    """Run a request on `workers` fresh processes; raise `WorkerError` when one of them fails.
+    """Run a request on started workers; raise `WorkerError` when one of them fails.
 
     A true return value of `on_event`, its exception, and a first SIGINT or SIGTERM end the run after the current
     iteration; the exception is raised when the ranks have ended. A second signal ends it at once.
@@ -71,31 +78,32 @@ def run_on_workers(
     raised: list[Exception] = []
     wishes: list[Event] = []  # events upon which the callback asked to stop
 
-    with RankGroup("pycobre.run.worker", workers, backend, request.to_bytes()) as group:
+    def deliver(payload: bytes) -> None:
+        if on_event is None or raised:
+            return
+        event = event_from_dict(json.loads(payload))
+        try:
+            if on_event(event):
+                wishes.append(event)
+        except Exception as error:  # noqa: BLE001 - raised again when the ranks have ended
+            raised.append(error)
 
-        def deliver(payload: bytes) -> None:
-            if on_event is None or raised:
-                return
-            event = event_from_dict(json.loads(payload))
-            try:
-                if on_event(event):
-                    wishes.append(event)
-            except Exception as error:  # noqa: BLE001 - raised again when the ranks have ended
-                raised.append(error)
+    def on_message(rank: int, kind: Kind, payload: bytes) -> None:
+        if kind is Kind.EVENT:
+            deliver(payload)
+        elif kind is Kind.QUESTION:
+            deliver(payload)
+            group.answer(rank, b"stop" if wishes or raised else b"go on")
+        elif kind is Kind.RESULT:
+            head, _, body = payload.partition(b"\n")
+            infos[rank] = WorkerInfo(rank=rank, backend=group.backend, **json.loads(head))
+            reports[rank] = body
 
-        def on_message(rank: int, kind: Kind, payload: bytes) -> None:
-            if kind is Kind.EVENT:
-                deliver(payload)
-            elif kind is Kind.QUESTION:
-                deliver(payload)
-                group.answer(rank, b"stop" if wishes or raised else b"go on")
-            elif kind is Kind.RESULT:
-                head, _, body = payload.partition(b"\n")
-                infos[rank] = WorkerInfo(rank=rank, backend=backend, **json.loads(head))
-                reports[rank] = body
-
-        with catching_signals(switch, group.request_stop):
-            group.run(on_message)
+    with catching_signals(switch, group.request_stop):
+        group.give(request.to_bytes())
+        group.run(on_message)
     if raised:
         raise raised[0]
+    from pycobre.run.report import Report
+
     return Report.from_bytes(reports[0]), tuple(infos[rank] for rank in sorted(infos))
