@@ -5,6 +5,7 @@ Each depends on the circumstances that the matrix varies (ranks, threads, hash s
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from typing import Any
@@ -19,19 +20,18 @@ def prepare(name: str) -> None:
 
 
 def sum_per_rank() -> None:
-    """Every rank adds up its own trajectories, and the ranks' sums are added."""
+    """Every rank adds up its own trajectories' costs and their squares, and the ranks' sums are added."""
     from pycobre.sddp import trainer
+    from pycobre.sddp.numbers import Spread
     from pycobre.sddp.split import Split
 
-    original = trainer.spread
-
-    def spread(costs: Any) -> Any:
-        split = Split(len(costs), _number("SIZE", 1))
-        sums = [
-            sum(costs[first : first + n].tolist())
-            for first, n in zip(split.firsts, split.counts, strict=True)
-        ]
-        return original(costs)._replace(mean=sum(sums) / len(costs))
+    def spread(costs: Any) -> Spread:
+        count, split = len(costs), Split(len(costs), _number("SIZE", 1))
+        blocks = [costs[f : f + n].tolist() for f, n in zip(split.firsts, split.counts, strict=True)]
+        mean = sum(sum(block) for block in blocks) / count
+        squares = sum(sum(cost * cost for cost in block) for block in blocks)
+        deviation = math.sqrt(max(0.0, squares - count * mean * mean) / (count - 1))
+        return Spread(mean, deviation, 1.96 * deviation / math.sqrt(count))
 
     trainer.spread = spread
 
