@@ -153,7 +153,8 @@ def test_an_error_of_the_library_is_raised_and_mpi_is_not_trusted_any_more(
 
 def test_an_interrupt_of_one_rank_ends_the_job(library: str, tmp_path: Path) -> None:
     job = run(library, "interrupt_one", tmp_path)
-    assert job.code == 128 + signal.SIGINT, job.output
+    # A survivor may see the end of the interrupted rank and end the job too before the launcher has: its code is 1.
+    assert job.code in (128 + signal.SIGINT, 1), job.output
     assert "pycobre: rank 1 of 3 raised KeyboardInterrupt: ending the job" in job.output
 
 
