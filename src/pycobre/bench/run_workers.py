@@ -1,11 +1,14 @@
 """Two workers against one process on a training of some ten seconds: wall time of the whole call, start included.
 
-Strong scaling does the same training with more ranks, weak scaling twice the trajectories with two. The split of each
-worker's time says what keeps the ratio above a half.
+Strong scaling does the same training with more ranks, weak scaling twice the trajectories with two. The split of
+each worker's time says what keeps the ratio above a half; two trainings at once that know nothing of each other say
+how much of that is the machine's doing. Threads are the other way to a second core, without a start.
 """
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 
@@ -16,26 +19,35 @@ from pycobre.cases import synthetic
 from pycobre.model import Case
 from pycobre.run import TrainingResult, train
 
-__all__ = ["measure"]
+__all__ = ["measure", "train_on_signal"]
 
-Timed = tuple[float, TrainingResult]
+Timed = tuple[float, TrainingResult | None]
 ALONE, SHM, WEAK = "1 process", "2 workers, shm", "2 workers, shm, twice the trajectories"
+PAIR = "2 strangers at once, each the whole training"
+TIMEOUT_S = 600.0
+_STRANGER = (
+    "import sys; from pycobre.bench.run_workers import train_on_signal as go; go(sys.argv[1] == 'quick')"
+)
 
 
 def measure(settings: entry.Settings) -> Document:
     """Two workers against one process."""
-    passes = 4 if settings.quick else 16
+    passes = _passes(settings.quick)
     case, twice = (_case(settings.quick, passes=count) for count in (passes, 2 * passes))
     found = interleaved(
         {
-            ALONE: _call(case, "auto", 1),
-            SHM: _call(case, "shm", 2),
-            "2 workers, tcp": _call(case, "tcp", 2),
-            WEAK: _call(twice, "shm", 2),
+            ALONE: _call(case, "auto"),
+            PAIR: lambda: (_pair(settings.quick), None),
+            SHM: _call(case, "shm", workers=2),
+            "2 workers, tcp": _call(case, "tcp", workers=2),
+            "1 process, 2 threads": _call(case, "auto", threads=2),
+            WEAK: _call(twice, "shm", workers=2),
         },
         settings.repetitions(),
     )
-    same = {result.policy_digest for name, runs in found.items() if name != WEAK for _, result in runs}
+    same = {
+        result.policy_digest for name, runs in found.items() if name != WEAK for _, result in runs if result
+    }
     assert len(same) == 1, same
     spreads = {name: Spread(tuple(wall for wall, _ in runs)) for name, runs in found.items()}
     alone = spreads[ALONE].median
@@ -48,9 +60,14 @@ def measure(settings: entry.Settings) -> Document:
         (Table(f"{passes} trajectories; the same digest everywhere", columns, rows), _split(found)),
         (
             Figure("two workers against one process", spreads[SHM].median / alone, "", at_most=0.55),
+            Figure("what the cores allow: half of two strangers at once", spreads[PAIR].median / alone / 2),
             Figure("twice the work on two workers, against one process", spreads[WEAK].median / alone),
         ),
     )
+
+
+def _passes(quick: bool) -> int:
+    return 4 if quick else 16
 
 
 def _case(quick: bool, passes: int) -> Case:
@@ -63,13 +80,42 @@ def _case(quick: bool, passes: int) -> Case:
     )
 
 
-def _call(case: Case, backend: str, workers: int) -> Callable[[], Timed]:
+def _call(case: Case, backend: str, *, workers: int = 1, threads: int = 1) -> Callable[[], Timed]:
     def timed() -> Timed:
         begin = time.perf_counter()
-        result = train(case, backend=backend, num_workers=workers)
+        result = train(case, backend=backend, num_workers=workers, threads=threads)
         return time.perf_counter() - begin, result
 
     return timed
+
+
+def _pair(quick: bool) -> float:
+    """Seconds of the slower of two trainings that begin at the same moment and know nothing of each other."""
+    command = [sys.executable, "-c", _STRANGER, "quick" if quick else "full"]
+    strangers = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    try:
+        for each in strangers:
+            assert each.stdout is not None
+            each.stdout.readline()
+        for each in strangers:
+            assert each.stdin is not None
+            each.stdin.write("go\n")
+            each.stdin.flush()
+        return max(float(each.communicate(timeout=TIMEOUT_S)[0]) for each in strangers)
+    finally:
+        for each in strangers:
+            each.kill()
+            each.wait()
+
+
+def train_on_signal(quick: bool) -> None:
+    """One training alone in this process, when the first line of input comes; prints its seconds."""
+    call = _call(_case(quick, _passes(quick)), "auto")
+    print("ready", flush=True)
+    sys.stdin.readline()
+    print(call()[0])
 
 
 def _split(found: dict[str, list[Timed]]) -> Table:
@@ -78,7 +124,7 @@ def _split(found: dict[str, list[Timed]]) -> Table:
     for name, runs in found.items():
         middle = Spread(tuple(wall for wall, _ in runs)).median
         wall, result = min(runs, key=lambda run: abs(run[0] - middle))
-        for rank in result.timing:
+        for rank in result.timing if result is not None else ():
             start = wall - rank.total_s
             rows.append((name, rank.rank, rank.solve_s, rank.communicate_s, rank.wait_s, rank.other_s, start))
     columns = ("", "rank", "solve, s", "communicate, s", "wait, s", "other, s", "start and end, s")
