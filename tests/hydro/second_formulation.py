@@ -137,8 +137,18 @@ class SecondStage:
                 terms["sig", h.id] = -HM3 * self.total
             drawn = self.bound(h.id, "water_withdrawal_m3s", 0.0)
             if drawn:
-                lp.var(("w-", h.id), 0.0, None, self.costs.water_withdrawal_violation_neg_cost * self.total)
-                lp.var(("w+", h.id), 0.0, None, self.costs.water_withdrawal_violation_pos_cost * self.total)
+                lp.var(
+                    ("w-", h.id),
+                    0.0,
+                    drawn if drawn > 0.0 else None,
+                    self.costs.water_withdrawal_violation_neg_cost * self.total,
+                )
+                lp.var(
+                    ("w+", h.id),
+                    0.0,
+                    -drawn if drawn < 0.0 else None,
+                    self.costs.water_withdrawal_violation_pos_cost * self.total,
+                )
                 terms["w-", h.id], terms["w+", h.id] = -HM3 * self.total, HM3 * self.total
             if h.evaporation:
                 self.evaporation(h, i, high)

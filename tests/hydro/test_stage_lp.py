@@ -171,6 +171,30 @@ def test_withdrawal_takes_water_or_pays() -> None:
     assert value(changed(case, hydro_bounds=taken)) == pytest.approx(expected, rel=1e-12)
 
 
+def test_a_cheap_shortfall_of_withdrawal_makes_no_water() -> None:
+    """All 5 m³/s may be left in the river at 1 $ each, and not one more, though thermal power costs 50 $."""
+    case = changed(
+        scarce(hydros=(hydro(0, volume=0.0),)), penalties=penalties(water_withdrawal_violation_cost=1.0)
+    )
+    taken = HydroBounds(
+        hydro_id=np.array([0, 0]), stage_id=np.array([0, 1]), water_withdrawal_m3s=np.array([5.0, 5.0])
+    )
+    expected = SCARCE + 2 * 5 * HOURS * 1.0
+    assert value(changed(case, hydro_bounds=taken)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_returned_water_may_be_refused_and_not_more() -> None:
+    """5 m³/s are returned to a plant that cannot hold or turbine them: refusing is cheaper than spilling."""
+    plant = hydro(0, volume=0.0, max_turbined_m3s=10.0)
+    cost = penalties(water_withdrawal_violation_cost=1.0, spillage_cost=9.0)
+    case = changed(scarce(hydros=(plant,)), penalties=cost)
+    given = HydroBounds(
+        hydro_id=np.array([0, 0]), stage_id=np.array([0, 1]), water_withdrawal_m3s=np.array([-5.0, -5.0])
+    )
+    expected = 2 * HOURS * ((80 - 10) * 50.0 + 10 * 9.0 + 5 * 1.0)
+    assert value(changed(case, hydro_bounds=given)) == pytest.approx(expected, rel=1e-12)
+
+
 def test_evaporation_follows_the_surface_at_mean_storage() -> None:
     """A(v) = v/10 km²; one stage of 31 days, storage fixed at 50 hm³ by its bounds: 5 km² under 100 mm."""
     plant = hydro(

@@ -92,9 +92,13 @@ def add_flows(d: Draft) -> None:
     drawing = np.flatnonzero((hydro.withdrawal != 0.0) & hydro.exists)
     names = [index.hydro_names[h] for h in drawing]
     d.places["withdrawal"] = drawing.astype(np.int32)
-    for name, penalty in (("under", "neg"), ("over", "pos")):
+    # What is not withdrawn is at most all of it (and what is not returned, where it is negative): a slack beyond
+    # would make water of money.
+    drawn = hydro.withdrawal[drawing]
+    for name, penalty, most in (("under", "neg", drawn), ("over", "pos", -drawn)):
         price = cost[f"water_withdrawal_violation_{penalty}"][drawing] * total
-        d.columns[f"withdrawal_{name}"] = lp.columns(f"withdrawal_{name}", [names], 0.0, np.inf, price)
+        cap = np.where(most > 0.0, most, np.inf)
+        d.columns[f"withdrawal_{name}"] = lp.columns(f"withdrawal_{name}", [names], 0.0, cap, price)
 
 
 def add_balance(d: Draft) -> None:
