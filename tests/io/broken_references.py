@@ -148,6 +148,16 @@ REFERENCES: tuple[Broken, ...] = (
             "season_month", STAGES, "seasons are months 0 to 11 where reservoirs evaporate", entity="hydro 0"
         ),
     ),
+    broken(
+        "a season that contradicts the date",
+        put(STAGES, "stages.1.season_id", 6),
+        Said(
+            "season_date",
+            STAGES,
+            "season_id is that of start_date 2026-02-01, 1, got 6. Without a season_id it is taken from the date.",
+            entity="stage 1",
+        ),
+    ),
 )
 
 #: The rich case becomes the one whose inflow model comes from history.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,6 +23,7 @@ from pycobre.hydro.tree import opening_noise, tree_seed
 from pycobre.model.case import Case
 from pycobre.model.checks import require_sound
 from pycobre.model.horizon import Stage
+from pycobre.model.seasons import with_seasons
 from pycobre.problem import ROOT, Arcs, Node, Noise, Problem, State
 from pycobre.stochastic.par import Par
 
@@ -55,7 +58,7 @@ class Study:
 def build_study(case: Case) -> Study:
     """Write every stage's LP and join them. Raises `CaseError` for a case that makes no sense."""
     require_sound(case)
-    case = with_external_statistics(with_estimates(case))
+    case = with_external_statistics(with_estimates(_with_seasons(case)))
     index = Index(case)
     par = inflow_model(case, index)
     layout = NoiseLayout(case, index)
@@ -70,6 +73,16 @@ def build_study(case: Case) -> Study:
     openings = opening_noise(case, index, layout, par)
     problem = _problem(case, index, par, periods, lps, noise, openings)
     return Study(case, problem, index, layout, par, numbers, lps, noise, openings, periods)
+
+
+def _with_seasons(case: Case) -> Case:
+    """The case with the seasons that its stages leave to their dates."""
+    defined = case.season_definitions
+    return replace(
+        case,
+        stages=with_seasons(case.stages, defined),
+        pre_study_stages=with_seasons(case.pre_study_stages, defined),
+    )
 
 
 def _stage_model(case: Case, par: Par, periods: tuple[PeriodStep, ...] | None, t: int) -> StageModel:

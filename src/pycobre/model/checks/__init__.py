@@ -19,6 +19,7 @@ from pycobre.model.checks import (  # noqa: F401  (they register)
     no_effect,
     physical,
     references,
+    seasons,
     support,
 )
 from pycobre.model.checks.registry import run_checks

@@ -45,35 +45,17 @@ def horizon(stages: Any) -> Findings:
                 entity=entity,
                 value=stage.num_openings,
             )
+        if stage.sampling_method == "qmc_sobol" and (stage.num_openings or 1).bit_count() != 1:
+            yield warning(
+                COVERAGE,
+                "sobol_openings",
+                "stages",
+                "Sobol openings are even for powers of two only",
+                entity=entity,
+                value=stage.num_openings,
+            )
         if stage.season_id is not None and stage.season_id < 0:
             yield error(COVERAGE, "season_id", "stages", "season_id is not negative", entity=entity)
-
-
-@check
-def seasons(stages: Any, pre_study_stages: Any, season_definitions: Any) -> Findings:
-    if season_definitions is None:
-        return
-    known = {season.id for season in season_definitions.seasons}
-    for stage in (*pre_study_stages, *stages):
-        if stage.season_id is not None and stage.season_id not in known:
-            yield error(
-                COVERAGE,
-                "season_id",
-                "stages",
-                "season_id is the id of a season",
-                entity=f"stage {stage.id}",
-                value=stage.season_id,
-            )
-    for season in season_definitions.seasons:
-        if not 1 <= season.month_start <= 12:
-            yield error(
-                COVERAGE,
-                "month",
-                "stages",
-                "month_start is from 1 to 12",
-                entity=f"season {season.id}",
-                value=season.month_start,
-            )
 
 
 @check

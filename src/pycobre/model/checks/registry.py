@@ -11,6 +11,7 @@ from typing import Any
 
 from pycobre.model.case import SECTIONS, Case
 from pycobre.model.findings import Finding, Layer, Severity
+from pycobre.model.seasons import with_seasons
 
 __all__ = ["Findings", "check", "check_of", "error", "refer", "run_checks", "twice", "warning"]
 
@@ -35,6 +36,9 @@ def check_of(function: Check, *needs: str) -> None:
 def run_checks(sections: Mapping[str, Any]) -> list[Finding]:
     """Run every check whose sections could all be read. Absent optional sections have their defaults."""
     have = {name: make() for name, make in _defaults().items()} | dict(sections)
+    for name in ("stages", "pre_study_stages"):
+        if have.get(name) is not None:
+            have[name] = with_seasons(have[name], have.get("season_definitions"))
     found: list[Finding] = []
     for function, needs in _CHECKS:
         unreadable = [n for n in needs if n not in have or (have[n] is None and n not in _NULLABLE)]
