@@ -29,8 +29,8 @@ sys.stdout.write(watch.card().pack().hex() + "\\n")
 sys.stdout.flush()
 watch.start([Card.unpack(bytes.fromhex(sys.stdin.readline()))])
 for line in sys.stdin:
-    watch.leave(int(line))
-    break
+    getattr(watch, line.split()[0])(int(line.split()[1]))
+    print("told", flush=True)
 """
 
 
@@ -121,7 +121,7 @@ def test_a_peer_that_leaves_is_reported_only_to_who_waits_for_it() -> None:
         watch.start([card])
         watch.latest = "barrier", 5  # the last one that the peer took part in
         assert process.stdin is not None
-        process.stdin.write("5\n")
+        process.stdin.write("leave 5\n")
         process.stdin.close()
         assert process.wait(DEADLINE_S) == 0  # its end comes after its notice, and is no death
         pause = threading.Event()
@@ -144,10 +144,58 @@ def test_a_rank_that_waits_when_its_peer_leaves_is_told_in_vain() -> None:
         watch.start([card])
         watch.latest = "allreduce", 6
         assert process.stdin is not None
-        process.stdin.write("5\n")
+        process.stdin.write("leave 5\n")
         process.stdin.flush()
         assert reports.get(timeout=DEADLINE_S) == departure(0, "allreduce", 6, 1, 5)
     watch.leave(6)
+
+
+def test_the_end_of_a_peer_that_ends_the_job_is_left_to_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its death is no news; where the launcher does nothing about it, a survivor does, and knows the code."""
+    monkeypatch.setattr(mpi_watch, "_LAUNCHER_GRACE_S", 0.5)
+    reports: queue.Queue[str] = queue.Queue()
+    watch = PeerWatch(0, reports.put)
+    with peer(watch.card()) as (process, card):
+        watch.start([card])
+        watch.latest = "allreduce", 6
+        assert watch.announced_code() is None
+        say(process, "announce_end 130")
+        expect(process, "told")
+        assert watch.announced_code() == 130
+        assert reports.empty()  # it is being ended, not lost
+        process.kill()
+        text = reports.get(timeout=DEADLINE_S)
+    watch.leave(6)
+    assert text == "rank 1 ended the job with code 130, but rank 0 still lives 0.5 s later"
+    assert reports.empty()
+
+
+def test_of_two_who_see_a_death_the_second_leaves_the_end_to_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rank 2 waits for its turn while rank 0, which lives, has the word."""
+    monkeypatch.setattr(mpi_watch, "_LAUNCHER_GRACE_S", 0.5)
+    reports: queue.Queue[str] = queue.Queue()
+    watch = PeerWatch(2, reports.put)
+    first = PeerWatch(0, reports.put)
+    with peer(watch.card()) as (process, card):
+        first.start([watch.card()])
+        watch.start([first.card(), card])
+        first.announce_end(1)
+        process.kill()
+        assert reports.get(timeout=DEADLINE_S).startswith(
+            "rank 0 ended the job with code 1, but rank 2 still"
+        )
+    for each in (watch, first):
+        each.leave(0)
+
+
+def test_a_rank_that_has_left_can_still_be_asked() -> None:
+    watch = PeerWatch(0, lambda text: None)
+    watch.start([])
+    watch.leave(0)
+    assert watch.announced_code() is None
+    watch.announce_end(1)
 
 
 def test_peers_of_another_process_namespace_are_not_watched() -> None:

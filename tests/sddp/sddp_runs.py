@@ -246,16 +246,18 @@ def die_in_training(comm: Any, odd: int) -> str:
     return "finished"
 
 
-def with_should_stop(comm: Any) -> tuple[str, int]:
-    """Rank 0 hears an interrupt after three iterations."""
+def with_should_stop(comm: Any, odd: int) -> tuple[str, int, list[int]]:
+    """Rank `odd` hears an interrupt after three iterations; also the iterations of the checkpoints."""
     asked = iter([False, False, True])
+    keep = Keep(every=100)
     outcome = train(
         problems.hydro_thermal(),
         comm,
         TrainOptions(4, IterationLimit(50)),
-        should_stop=(lambda: next(asked)) if comm.rank == 0 else None,
+        should_stop=(lambda: next(asked)) if comm.rank == odd else None,
+        checkpoint=keep,
     )
-    return outcome.reason, outcome.iterations
+    return outcome.reason, outcome.iterations, list(keep.states)
 
 
 def with_a_listener_that_stops(comm: Any) -> tuple[str, int]:

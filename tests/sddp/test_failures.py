@@ -76,8 +76,10 @@ def test_ranks_with_other_arguments_are_refused():
         assert "on ranks [1]" in text
 
 
-def test_an_interrupt_on_rank_0_stops_all():
-    assert run_ranks("threads", 3, with_should_stop, timeout=200) == [("interrupted", 3)] * 3
+@pytest.mark.parametrize("odd", [0, 2])
+def test_an_interrupt_on_any_rank_stops_all_with_a_checkpoint(odd):
+    found = run_ranks("threads", 3, with_should_stop, odd, timeout=200)
+    assert found == [("interrupted", 3, written) for written in ([3], [], [])]
 
 
 def test_a_listener_on_any_rank_stops_all():

@@ -212,7 +212,8 @@ class MpiBackend(Communicator, SharedMemoryProvider):
         if isinstance(error, SystemExit):
             if not error.code:
                 return  # an orderly end by sys.exit() inside a `with` block
-            code = error.code if isinstance(error.code, int) else 1
+            if isinstance(error.code, int):
+                code = error.code & 0xFF or 1  # as much of it as a process can report
         elif isinstance(error, KeyboardInterrupt):
             code = 128 + signal.SIGINT
         if self._size > 1 and not self._is_finalised():
@@ -303,11 +304,13 @@ class MpiBackend(Communicator, SharedMemoryProvider):
         cards = [Card.unpack(row.tobytes()) for row in gathered]
         if watch is not None:
             watch.start(cards)
+            mpi_job.add_watch(watch)
             mpi_job.before_finalise(self._mpi, self._leave)
         return watch
 
     def _leave(self) -> None:
         if self._watch is not None:
+            mpi_job.drop_watch(self._watch)
             self._watch.leave(self._sequence)
             self._watch = None
 

@@ -25,6 +25,7 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from pycobre.comm.mpi_library import find_launcher
+from pycobre.comm.mpi_watch import PeerWatch
 from pycobre.comm.mpi_witness import Witness, start_witness
 from pycobre.comm.pidfd import pidfds_work
 
@@ -35,6 +36,7 @@ _DRAIN_S = 5.0
 _ADDRESS_BYTES = 64
 
 _before_finalise: list[Callable[[], None]] = []
+_watches: list[PeerWatch] = []
 _end_noticed = False
 _hooks_installed = False
 _failed = False
@@ -64,6 +66,16 @@ def forget_before_finalise(callback: Callable[[], None]) -> None:
     """Undo `before_finalise`; nothing where it was called already."""
     if callback in _before_finalise:
         _before_finalise.remove(callback)
+
+
+def add_watch(watch: PeerWatch) -> None:
+    """Let `watch` tell its peers when this process ends the job; until `drop_watch`."""
+    _watches.append(watch)
+
+
+def drop_watch(watch: PeerWatch) -> None:
+    """Undo `add_watch`."""
+    _watches.remove(watch)
 
 
 def distrust() -> None:
@@ -103,7 +115,15 @@ def call_witness(mpi: Any, node: Any, rank: int) -> None:
 
 
 def end_job(mpi: Any, message: str, code: int = 1) -> NoReturn:
-    """Say why on stderr and end every process of the job, from whichever thread."""
+    """Say why on stderr and end every process of the job, from whichever thread.
+
+    Where a peer has already said that it ends the job, its code counts: what happens here may be the consequence.
+    """
+    watches = tuple(_watches)
+    code = next((told for watch in watches if (told := watch.announced_code()) is not None), code)
+    # Before anybody can see the end of this process, which without a word would be a death to them.
+    for watch in watches:
+        watch.announce_end(code)
     # Whoever cannot be told any more, the job must end.
     with contextlib.suppress(OSError):
         # Not through sys.stderr: another thread may hold its lock, and nobody will release it any more.

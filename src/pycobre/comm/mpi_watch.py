@@ -7,6 +7,8 @@ sleeps until something happens and costs a collective next to nothing:
 - death: a descriptor of each peer process (pidfd) becomes readable when the process ends;
 - leaving: a rank that closes its communicator, or comes to its end without closing it, tells its peers the
   number of its last collective. A peer that waits in a later one waits in vain;
+- ending: a rank that ends the job tells its peers the exit code first. Its death is then not news: they leave
+  the end, and its code, to the launcher, and step in with that code only where the launcher does nothing;
 - standing still: a process that was stopped (SIGSTOP) is looked at now and then, until patience ends.
 
 Whoever finds itself waiting in vain says for whom and ends the job. Peers are watched where the system
@@ -20,6 +22,7 @@ import select
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -27,8 +30,13 @@ from pycobre.comm.pidfd import open_pidfd
 
 CARD_BYTES = 64
 _CARD = struct.Struct("<qqqq")  # rank, process, process namespace, length of the notices' address after it
-_NOTICE = struct.Struct("<qq")  # rank, number of its last collective
-_SEND_TIMEOUT_S = 10.0
+_NOTICE = struct.Struct("<qqq")  # what is told, the rank that tells it, the value
+_LEAVES = 0  # the value is the number of the rank's last collective
+_ENDS_JOB = 1  # the value is the exit code
+_LEAVE_TIMEOUT_S = 10.0
+_END_TIMEOUT_S = 1.0  # for all peers together: the job must end, also when one of them does not listen
+# How long a launcher may take from the death of the rank that ends the job to that of the others.
+_LAUNCHER_GRACE_S = 10.0
 # The lowest living rank reports; each other waits this long per living rank below it, in case they cannot.
 _TURN_S = 0.25
 _TURNS = 20
@@ -73,6 +81,7 @@ class PeerWatch:
         self._on_loss = on_loss
         self._patience_s = patience_s
         self._looks: dict[int, int] = {}
+        self._ending: tuple[int, int] | None = None
         self._peers: dict[int, Card] = {}
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.bind("")  # Linux finds a free abstract name, which goes with the socket
@@ -101,24 +110,37 @@ class PeerWatch:
     def leave(self, sequence: int) -> None:
         """Tell the peers that this rank takes part in no collective after `sequence`, and stop watching."""
         # The thread still reads meanwhile: a socket holds few notices, and all ranks may leave at once.
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
-            line.settimeout(_SEND_TIMEOUT_S)
-            for peer in self._peers.values():
-                try:
-                    line.sendto(_NOTICE.pack(self._rank, sequence), peer.address)
-                except OSError:
-                    continue  # it left before us, or is too busy to be told
+        self._tell(_LEAVES, sequence, _LEAVE_TIMEOUT_S)
         os.write(self._stop_write, b"x")
         self._thread.join()
         self._socket.close()
         for descriptor in (*self._peers, self._stop_read, self._stop_write):
             os.close(descriptor)
 
+    def announce_end(self, code: int) -> None:
+        """Tell the peers that this rank is about to end the job with that exit code; from any thread."""
+        self._tell(_ENDS_JOB, code, _END_TIMEOUT_S)
+
+    def announced_code(self) -> int | None:
+        """The exit code with which a peer ends the job, if one has said so by now; from any thread."""
+        self._read_notices()
+        return None if self._ending is None else self._ending[1]
+
     def lost_for(self, sequence: int) -> tuple[int, int] | None:
         """A rank that will not take part in collective `sequence`, and the number of its last one."""
         # A copy, made in one step: the other thread may add to it.
         departed = tuple(self.departed.items())
         return next(((rank, last) for rank, last in departed if last < sequence), None)
+
+    def _tell(self, what: int, value: int, timeout_s: float) -> None:
+        deadline = time.monotonic() + timeout_s
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as line:
+            for peer in tuple(self._peers.values()):
+                line.settimeout(max(0.0, deadline - time.monotonic()))
+                try:
+                    line.sendto(_NOTICE.pack(what, self._rank, value), peer.address)
+                except OSError:
+                    continue  # it left before us, or is too busy to be told
 
     def _run(self) -> None:
         poller = select.poll()
@@ -149,10 +171,13 @@ class PeerWatch:
         while True:
             try:
                 notice = self._socket.recv(_NOTICE.size)
-            except BlockingIOError:
+            except OSError:  # no more of them, or this rank has left
                 return
-            rank, sequence = _NOTICE.unpack(notice)
-            self.departed[rank] = sequence
+            what, rank, value = _NOTICE.unpack(notice)
+            if what == _LEAVES:
+                self.departed[rank] = value
+            elif self._ending is None:
+                self._ending = rank, value
 
     def _look_for_stopped(self, watched: dict[int, Card]) -> None:
         """Report a peer that was found stopped at every look for as long as patience lasts.
@@ -176,10 +201,23 @@ class PeerWatch:
 
     def _report(self, text: str, living: dict[int, Card]) -> None:
         below = sum(peer.rank < self._rank for peer in living.values())
-        turn = select.poll()
-        turn.register(self._stop_read, select.POLLIN)
-        if not turn.poll(1000 * _TURN_S * min(below, _TURNS)):
-            self._on_loss(text)
+        stop = select.poll()
+        stop.register(self._stop_read, select.POLLIN)
+        turn_ms = 1000 * _TURN_S * min(below, _TURNS)
+        self._read_notices()
+        if self._ending is None:
+            if stop.poll(turn_ms):
+                return
+            self._read_notices()  # a peer whose turn came earlier ends the job
+        if self._ending is not None:
+            if stop.poll(1000 * _LAUNCHER_GRACE_S + turn_ms):
+                return
+            rank, code = self._ending
+            text = (
+                f"rank {rank} ended the job with code {code}, but rank {self._rank} still lives "
+                f"{_LAUNCHER_GRACE_S:g} s later"
+            )
+        self._on_loss(text)
 
 
 def departure(rank: int, operation: str, sequence: int, lost: int, last: int) -> str:

@@ -97,8 +97,8 @@ def execute(request: Request, comm: Communicator, emit: Emit, should_stop: Calla
 
 
 def _asked_to_stop(comm: Communicator, should_stop: Callable[[], bool]) -> bool:
-    """Whether rank 0 has been asked (collective): the others hear of it at another moment, or never."""
-    return from_rank_zero(comm, lambda: b"stop" if should_stop() else b"") == b"stop"
+    """Whether any rank has been asked (collective): they hear of it at different moments, or only one does."""
+    return bool(gathered(comm, np.array([should_stop()])).any())
 
 
 def backend_name(comm: Communicator) -> str:

@@ -43,8 +43,8 @@ def train(
 
     Requires: every rank of `comm` calls it with the same problem, options, sampler and state (checked where
     it can
-        be); `on_event` may differ and is called where it is given; `should_stop`, the stopping rules and
-        `checkpoint` are asked on rank 0 only, and `should_stop` once per iteration.
+        be); `on_event` and `should_stop` may differ and are called where they are given, `should_stop` once
+        per iteration; the stopping rules and `checkpoint` are asked on rank 0 only.
     Ensures: the same policy, bounds and reason on every rank, with the same bits whatever the number of ranks
     and
         threads. With `state` it goes on as if it had never stopped; with `warm_start` it begins with the cuts

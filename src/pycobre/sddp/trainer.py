@@ -367,26 +367,31 @@ class Trainer:
 
     def _decide_stop(self, simulated: F64 | None, *, resuming: bool = False) -> None:
         """Ask the rules, the listeners and the interrupt, agree, and write a checkpoint if one is due."""
-        word, due, stop = GO_ON, 0.0, None
+        word, stop = GO_ON, None
+        due, due_if_last = False, False
         with self.meeting.attempt():
             if self.comm.rank == 0:
                 stop = self.options.stopping.check(self._progress(simulated))
-                if stop is not None:
-                    word = RULE_FIRED
-                elif self._should_stop is not None and self._should_stop():
-                    word = INTERRUPTED
-            if word == GO_ON and self.report.stop_requested:
+            if stop is not None:
+                word = RULE_FIRED
+            elif self._should_stop is not None and self._should_stop():
+                word = INTERRUPTED
+            elif self.report.stop_requested:
                 word = LISTENER_ASKED
             if self.comm.rank == 0 and self._checkpoint is not None and not resuming:
-                due = float(self._checkpoint.due(len(self.history), last=word != GO_ON))
-        words = self.meeting.gather(np.array([[word, due]]), (1,) * self.comm.size)
+                # Whether this iteration is the last one is known after the gather only: any rank may end it.
+                due, due_if_last = (
+                    self._checkpoint.due(len(self.history), last=last) for last in (False, True)
+                )
+        own = np.array([[word, float(due), float(due_if_last)]])
+        words = self.meeting.gather(own, (1,) * self.comm.size)
         if words[0, 0] == RULE_FIRED:
             self.stop = Stop(*json.loads(self.meeting.tell(json.dumps(stop))))
-        elif words[0, 0] == INTERRUPTED:
+        elif np.any(words[:, 0] == INTERRUPTED):
             self.stop = Stop("interrupted", False)
         elif np.any(words[:, 0] == LISTENER_ASKED):
             self.stop = Stop("callback", False)
-        if words[0, 1]:
+        if words[0, 1 if self.stop is None else 2]:
             self._write_checkpoint()
 
     def _progress(self, simulated: F64 | None) -> Progress:
