@@ -30,7 +30,7 @@ from pycobre.comm import (
 from pycobre.comm import tcp_engine as engines
 from pycobre.comm.fold import fold_into
 from pycobre.comm.tcp_collect import CHUNK_BYTES, WINDOW_BYTES
-from pycobre.comm.wire import SMALL_BYTES
+from pycobre.comm.wire import SMALL_BYTES, Call, Kind, Operation, dtype_code
 from pycobre.errors import WorkerError
 from pycobre.testing import run_ranks
 from pycobre.testing.starters import TcpStarter
@@ -314,6 +314,32 @@ def patience_is_with_silence(comm: Communicator) -> None:
 def test_a_worker_waits_as_long_as_the_coordinator_does() -> None:
     """Rank 1 waits 13 s with a timeout of 12 s: rank 0 tells it in time that they are waiting for others."""
     run_ranks("tcp", 3, patience_is_with_silence, environ={"COBRE_TCP_TIMEOUT_SECS": "12"})
+
+
+def broadcast_and_meet(comm: TcpBackend, message: np.ndarray[Any, Any]) -> None:
+    comm.broadcast(message, 0)
+    comm.barrier()
+
+
+def finish_and_go_on(comm: TcpBackend, count: int) -> int | None:
+    """Take part in a broadcast that rank 2 enters and never reads, then meet in a barrier; whom that blames."""
+    message = np.zeros(count)
+    if comm.rank == 2:
+        code = dtype_code(message.dtype)
+        call = Call(Operation.BROADCAST, code.letter, 0, code.itemsize, 0, code.fields, 1, count, 0)
+        comm._sockets[0].sendall(call.header(Kind.CALL, block=2))
+        return None
+    with pytest.raises(CollectiveFailed, match="nothing was heard from rank 2") as caught:
+        broadcast_and_meet(comm, message)
+    return caught.value.rank
+
+
+def test_who_is_ahead_waits_as_long_as_the_coordinator_does(engine: str) -> None:
+    """Rank 1 has its result, is in the next collective, and has less patience than rank 0 with rank 2."""
+    with gathering(3, timeout_s=8.0) as group:
+        group.add(1, timeout_s=6.0)
+        group.add(2)
+        assert on_all(group.all(), finish_and_go_on, 8_000_000) == [2, 2, None]
 
 
 def fork_and_die(comm: TcpBackend, signal_file: str) -> str:

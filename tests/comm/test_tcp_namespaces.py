@@ -183,7 +183,7 @@ def test_a_link_is_cut_during_collectives(network: Network, tmp_path: Path) -> N
         until_all_are_ready(tmp_path)
         network.cut(ODD)
         for rank, account in enumerate(accounts(tmp_path, processes)):
-            assert account["blamed"] == (0 if rank == ODD else ODD)
+            assert account["blamed"] == (0 if rank == ODD else ODD), (rank, account)
             assert "nothing was heard from" in account["text"] or "no longer answers" in account["text"]
 
 

@@ -8,6 +8,7 @@
 struct tcp_leg {
     bool entered;
     bool ended;       /* the frame that ends the collective is queued */
+    bool whole;       /* that frame has gone: whether it is still there is no business of this collective */
     uint64_t missing; /* bytes of its contribution that have not come */
     uint64_t owed;    /* bytes of the result that have not been queued */
 };
@@ -35,7 +36,7 @@ static inline uint64_t tcp_offset(const tcp_star *star, uint32_t rank) {
 }
 
 static inline bool tcp_done(const tcp_star *star, uint32_t i) {
-    return tcp_taken(&star->legs[i]) && star->legs[i].ended && !tcp_unsent(&star->streams[i]);
+    return tcp_taken(&star->legs[i]) && (star->legs[i].whole || (star->legs[i].ended && !tcp_unsent(&star->streams[i])));
 }
 
 /* Whether the next thing must come from this worker; when folding, one that is ahead of the others waits. */
@@ -199,9 +200,12 @@ static inline int tcp_wait_for_workers(tcp_star *star, tcp_collective *all, int6
     tcp_header waiting = *all->call;
     waiting.kind = TCP_WAITING;
     waiting.length = 0;
-    for (uint32_t i = 0; i < star->peers; i++)
-        if (star->legs[i].entered && !star->legs[i].ended && !tcp_unsent(&star->streams[i]))
-            tcp_queue(&star->streams[i], &waiting);
+    for (uint32_t i = 0; i < star->peers; i++) {
+        if (!star->legs[i].entered || tcp_unsent(&star->streams[i])) continue;
+        /* One that has its result may be in the next collective, and would blame this rank for the silence. */
+        star->legs[i].whole = star->legs[i].ended;
+        tcp_queue(&star->streams[i], &waiting);
+    }
     return TCP_OK;
 }
 
@@ -249,7 +253,7 @@ static inline int tcp_coordinate(tcp_star *star, const tcp_header *call, const c
                 int what = tcp_take(star, &all, i, &progress);
                 if (what != TCP_OK) return what;
             }
-            if (stream->mute && tcp_taken(leg)) {
+            if (stream->mute && tcp_taken(leg) && !leg->whole) {
                 int what = tcp_last_words(star, stream);
                 return what != TCP_OK ? what : tcp_hangup(star, stream);
             }

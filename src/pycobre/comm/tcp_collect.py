@@ -103,10 +103,16 @@ class _Leg:
         self.sent = [0] * len(blocks)
         self.owed = sum(len(block) for rank, block in enumerate(blocks) if rank != stream.rank)
         self.ended = False  # the frame that ends the collective is queued
+        self.whole = False  # that frame has gone: whether it is still there is no business of this collective
 
     @property
     def taken(self) -> bool:
         return self.entered and not self.missing
+
+    @property
+    def done(self) -> bool:
+        """Whether this worker has given and got everything."""
+        return self.taken and (self.whole or (self.ended and not self.stream.unsent))
 
     @property
     def hungry(self) -> bool:
@@ -131,7 +137,7 @@ class _Collective:
     @property
     def complete(self) -> bool:
         """Whether everything has come in and gone out."""
-        return all(leg.taken and leg.ended and not leg.stream.unsent for leg in self._legs)
+        return all(leg.done and not leg.stream.unsent for leg in self._legs)
 
     def step(self) -> tuple[list[Stream], Trouble | None]:
         """Do what can be done without waiting; which streams moved, and what went wrong."""
@@ -152,7 +158,7 @@ class _Collective:
                 self._forward(leg)
             if leg.stream.flush():
                 progressed.append(leg.stream)
-            if leg.stream.mute and leg.taken:
+            if leg.stream.mute and leg.taken and not leg.whole:
                 return progressed, last_words(leg.stream) or Trouble(What.HANGUP, leg.stream.rank)
         return progressed, None
 
@@ -161,7 +167,7 @@ class _Collective:
         return [
             (leg.stream, (select.POLLIN if leg.hungry else 0) | (select.POLLOUT if leg.stream.unsent else 0))
             for leg in self._legs
-            if not (leg.taken and leg.ended and not leg.stream.unsent)
+            if not leg.done
         ]
 
     def awaited(self) -> list[Stream]:
@@ -179,9 +185,13 @@ class _Collective:
         return None
 
     def keep_waiting(self) -> None:
-        """Tell those who have entered that the coordinator is here and waits for others."""
+        """Tell those who have entered that the coordinator is here and waits for others.
+
+        One that has its result may be in the next collective, and would blame this rank for the silence.
+        """
         for leg in self._legs:
-            if leg.entered and not leg.ended and not leg.stream.unsent:
+            if leg.entered and not leg.stream.unsent:
+                leg.whole = leg.ended
                 leg.stream.queue(self._call.header(Kind.WAITING))
 
     def _take(self, leg: _Leg) -> tuple[bool, Trouble | None]:
