@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from random_case import FEATURES, random_case
 
 from pycobre.io import write_case
 from pycobre.model.case import Case
+from pycobre.model.config import ClassScheme, ScenarioSource
 from pycobre.run import train
 
 Trace = list[tuple[float, float]] | str
@@ -77,7 +79,24 @@ def cases() -> dict[str, Case]:
         for lags in (0, 1)
         if lags or method != "none"  # without lags some inflow is negative, and nothing helps
     }
-    return single | mixed | methods
+    fresh = {
+        f"fresh {sampling} {' '.join(classes)}": out_of_sample(sampling, *classes)
+        for sampling in ("saa", "lhs", "qmc_sobol")
+        for classes in (("inflow",), ("load", "ncs"), ("inflow", "load", "ncs"))
+    }
+    return single | mixed | methods | fresh
+
+
+def out_of_sample(sampling: str, *classes: str) -> Case:
+    """Fresh noise in forward passes for these classes, by the stages' sampling method."""
+    case = random_case(3, "sources", "random_load", "correlation", openings=4, passes=4, iterations=8)
+    schemes = {name: ClassScheme(scheme="out_of_sample") for name in classes}
+    training = replace(case.config.training, scenario_source=ScenarioSource(seed=77, **schemes))
+    return replace(
+        case,
+        config=replace(case.config, training=training),
+        stages=tuple(replace(stage, sampling_method=sampling) for stage in case.stages),
+    )
 
 
 @pytest.fixture(scope="module")

@@ -78,16 +78,18 @@ def test_a_scenario_does_not_depend_on_its_block(scheme: str) -> None:
         assert np.array_equal(whole[5:9], piece)
 
 
-def test_out_of_sample_noise_is_the_peers_for_inflow_and_independent_for_load() -> None:
+def test_out_of_sample_noise_is_the_peers_and_its_classes_are_independent() -> None:
     study = build_study(two_plants())
     _, values = Forward(study, source(inflow="out_of_sample", load="out_of_sample")).draw(1, 0, 3000)
     patch = values[1]
     assert patch is not None
     eta = (patch[:, :2] - study.par.base[1]) / study.par.sigma[1]
-    period = 1  # February is the second period of the study
-    expected = streams.forward_normal(streams.grouped_forward_seed(11, 1, np.arange(3000), period), 3)
-    assert eta == pytest.approx(expected[:, :2], abs=1e-12)
-    assert patch[:, 2] == pytest.approx(np.maximum(0.0, 80.0 + 6.0 * expected[:, 2]))
+    period, scenarios = 1, np.arange(3000)  # February is the second period of the study
+    inflow = streams.forward_normal(streams.grouped_forward_seed(11, 1, scenarios, period), 2)
+    own = streams.class_seed(11, "load")
+    load = streams.forward_normal(streams.grouped_forward_seed(own, 1, scenarios, period), 1)
+    assert eta == pytest.approx(inflow, abs=1e-12)
+    assert patch[:, 2] == pytest.approx(np.maximum(0.0, 80.0 + 6.0 * load[:, 0]))
     assert abs(np.corrcoef(eta[:, 0], patch[:, 2])[0, 1]) < 0.06
 
 

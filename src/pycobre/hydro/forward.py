@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from pycobre.errors import CaseError
 from pycobre.hydro.build import Study
+from pycobre.hydro.fresh import Fresh
 from pycobre.hydro.history import history_windows
 from pycobre.hydro.inflows import initial_lags
-from pycobre.hydro.periods import PeriodStep, initial_accumulation, period_numbers
+from pycobre.hydro.periods import PeriodStep, initial_accumulation
 from pycobre.model.config import ClassScheme, ScenarioSource
 from pycobre.model.table import Table
 from pycobre.stochastic import streams
-from pycobre.stochastic.correlation import correlate
 
 __all__ = ["Forward"]
 
@@ -43,7 +43,7 @@ class Forward:
             name: (getattr(self._source, name) or ClassScheme(scheme="in_sample")).scheme
             for name in ("inflow", "load", "ncs")
         }
-        self._periods = np.array(period_numbers(study.case))
+        self._fresh = Fresh(study, self._source.seed)
         self._inflows = self._inflow_scenarios()
         layout, case = study.layout, study.case
         self._loads = (
@@ -103,7 +103,7 @@ class Forward:
         layout, place = study.layout, study.noise[t]
         noise = study.openings[t][chosen].copy()
         if "out_of_sample" in self._scheme.values():
-            fresh = self._fresh(t, iteration, scenarios)
+            fresh = self._fresh.draw(t, iteration, scenarios)
             for name, part in (
                 ("inflow", slice(0, layout.hydros)),
                 ("load", layout.load_slice),
@@ -120,19 +120,6 @@ class Forward:
         if self._sources is not None:
             ready = self._sources[t][_pick(picked, self._sources)[t]]
         return place.patch(place.base + place.sigma * noise[:, :n] if inflow is None else inflow, load, ready)
-
-    def _fresh(self, t: int, iteration: int, scenarios: I64) -> F64:
-        """Out-of-sample noise: one draw per period, so that the weeks of a month share theirs."""
-        seed = self._source.seed
-        if seed is None:
-            raise CaseError(
-                "config.json: scenario_source.seed: expected an integer for out_of_sample draws, got none. "
-                "Add a seed."
-            )
-        seeds = streams.grouped_forward_seed(abs(seed), iteration, scenarios, int(self._periods[t]))
-        drawn = streams.forward_normal(seeds, self._study.layout.dimension)
-        layout = self._study.layout
-        return layout.by_id(correlate(drawn, layout.groups(self._study.case.stages[t])))
 
     def _inflow_scenarios(self) -> list[F64] | None:
         """Inflow scenarios by stage [S_t, N], where the inflows themselves are given."""

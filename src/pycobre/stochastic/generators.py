@@ -69,6 +69,11 @@ class Generators:
             index[biased] += (fraction[biased] + correction) >> _32
         return index.astype(np.int64)
 
+    def uniform(self, count: int) -> F64:
+        """`count` numbers in [0, 1) of 52 bits per lane, shape (lanes, count)."""
+        drawn = [(self.next_u64() >> np.uint64(12)).astype(np.float64) * 2.0**-52 for _ in range(count)]
+        return np.stack(drawn, axis=1) if drawn else np.empty((len(self), 0))
+
     def normal(self, count: int) -> F64:
         """`count` standard normals per lane, shape (lanes, count), by the 256-layer ziggurat."""
         out = np.empty((len(self), count))

@@ -7,6 +7,9 @@ deviations in every dimension.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +17,7 @@ from pycobre.errors import OptionError
 from pycobre.stochastic import streams
 from pycobre.stochastic.stratified import latin_normals, sobol_normals
 
-__all__ = ["METHODS", "draw_openings"]
+__all__ = ["METHODS", "draw_openings", "needs_scipy"]
 
 F64 = NDArray[np.float64]
 
@@ -32,12 +35,13 @@ def draw_openings(method: str, seed: int, stage: int, openings: int, dimension: 
     own = int(streams.stage_seed(seed, stage))
     if method == "lhs":
         return latin_normals(own, openings, dimension)
+    return needs_scipy(method, sobol_normals if method == "qmc_sobol" else _halton, own, openings, dimension)
+
+
+def needs_scipy(method: str, draw: Callable[..., F64], *arguments: Any) -> F64:
+    """`draw(*arguments)`, or what to install."""
     try:
-        return (
-            sobol_normals(own, openings, dimension)
-            if method == "qmc_sobol"
-            else _halton(own, openings, dimension)
-        )
+        return draw(*arguments)
     except ImportError as error:
         raise OptionError(
             f"sampling method {method!r} needs SciPy, which is not installed. "

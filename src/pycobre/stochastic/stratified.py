@@ -7,13 +7,21 @@ Risk 8, 1995), which is within 4e-9 of the exact quantile and is what Cobre uses
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.stochastic.generators import bit_generator
 
-__all__ = ["latin_normals", "moro_quantile", "sobol_normals"]
+__all__ = [
+    "latin_normals",
+    "latin_points",
+    "latin_strata",
+    "moro_quantile",
+    "sobol_normals",
+    "sobol_points",
+]
 
 F64 = NDArray[np.float64]
 U64 = NDArray[np.uint64]
@@ -51,12 +59,45 @@ def latin_normals(seed: int, openings: int, dimension: int) -> F64:
 
 def sobol_normals(seed: int, openings: int, dimension: int) -> F64:
     """Normals [openings, dimension]: SciPy's Sobol sequence, every dimension scrambled by x → a·x + b mod 2³²."""
+    return _scrambled(seed, _sobol(max(0, (openings - 1).bit_length()), dimension)[:openings])
+
+
+def sobol_points(seed: int, scenarios: NDArray[np.int64], dimension: int) -> F64:
+    """Normals [scenarios, dimension] of single points of the same sequence in its natural order.
+
+    SciPy's n-th point is the natural order's point n XOR n/2 (its Gray code).
+    """
+    bits = int(scenarios.max(initial=0)).bit_length()
+    place = scenarios.copy()
+    for shift in range(1, bits):
+        place ^= scenarios >> shift
+    return _scrambled(seed, _sobol(bits, dimension)[place])
+
+
+def latin_strata(seed: int, scenarios: int, dimension: int) -> NDArray[np.uint32]:
+    """The part [scenarios, dimension] of every dimension that each scenario of a hypercube has for itself."""
+    bits = _Bits(seed)
+    return np.stack([bits.permutation(scenarios) for _ in range(dimension)], axis=1).astype(np.uint32)
+
+
+def latin_points(strata: NDArray[np.uint32], inside: F64, scenarios: int) -> F64:
+    """Normals of hypercube points: their parts, of `scenarios`, and where they are inside them, in [0, 1)."""
+    return moro_quantile((strata + inside) / scenarios)
+
+
+@lru_cache(maxsize=8)
+def _sobol(bits: int, dimension: int) -> U64:
+    """2^bits points as 32-bit integers; SciPy warns about the balance of any other number of them."""
     from scipy.stats import qmc
 
-    # A power of two is drawn and cut, since SciPy warns about the balance of any other number of points.
-    engine = qmc.Sobol(dimension, scramble=False, bits=32)
-    drawn = engine.random_base2(max(0, (openings - 1).bit_length()))[:openings]
-    plain = (drawn * 2.0**32).astype(np.uint64)
+    drawn = qmc.Sobol(dimension, scramble=False, bits=32).random_base2(bits)
+    points: U64 = (drawn * 2.0**32).astype(np.uint64)
+    points.flags.writeable = False
+    return points
+
+
+def _scrambled(seed: int, plain: U64) -> F64:
+    dimension = plain.shape[1]
     pairs = _Bits(seed).take(2 * dimension).reshape(dimension, 2) & _LOW
     scrambled = (plain * (pairs[:, 0] | np.uint64(1)) + pairs[:, 1]) & _LOW
     return moro_quantile(scrambled.astype(np.float64) * 2.0**-32)
@@ -101,9 +142,17 @@ class _Bits:
 
     def permutation(self, count: int) -> NDArray[np.intp]:
         """0 … count − 1, shuffled from the end: entry i changes places with one of the first i + 1."""
+        state = self._generator.state
+        many = np.arange(count, 1, -1, dtype=np.uint64)  # places to choose among, from the last entry on
+        product = (self.take(count - 1) & _LOW) * many
+        if ((product & _LOW) > (np.uint64(1 << 32) - many)).any():
+            # Rare: some draw needs a second number, which moves all that follow.
+            self._generator.state = state
+            places = [self._below(n) for n in range(count, 1, -1)]
+        else:
+            places = (product >> np.uint64(32)).tolist()
         order = list(range(count))
-        for i in range(count - 1, 0, -1):
-            j = self._below(i + 1)
+        for i, j in zip(range(count - 1, 0, -1), places, strict=True):
             order[i], order[j] = order[j], order[i]
         return np.array(order, dtype=np.intp)
 

@@ -17,9 +17,11 @@ from pycobre.stochastic.hashing import siphash13
 
 __all__ = [
     "Purpose",
+    "class_seed",
     "forward_index",
     "forward_normal",
     "forward_seed",
+    "forward_uniform",
     "grouped_forward_seed",
     "opening_normal",
     "opening_normals",
@@ -86,6 +88,12 @@ def grouped_forward_seed(seed: int, iteration: ArrayLike, scenario: ArrayLike, g
     )
 
 
+def class_seed(seed: int, name: str) -> int:
+    """Base seed of a class of noise ("load", "ncs") beside that of inflows, which is the seed itself."""
+    letters = [(np.int64(letter), "<u1") for letter in name.encode()]
+    return int(siphash13((np.int64(2), "<u1"), (_base(seed), "<u8"), *letters))
+
+
 def opening_normal(seed: int, openings: int, stage: int, dimension: int) -> F64:
     """Independent standard normals of one stage's openings, shape (openings, dimension)."""
     return opening_normals(seed, [openings], [stage], dimension)[0]
@@ -111,6 +119,11 @@ def forward_index(seed: int, iteration: ArrayLike, scenario: ArrayLike, stage: A
 def forward_normal(seeds: U64, dimension: int) -> F64:
     """Fresh standard normals for the given seeds, shape (*seeds.shape, dimension)."""
     return Generators(seeds.reshape(-1)).normal(dimension).reshape(*seeds.shape, dimension)
+
+
+def forward_uniform(seeds: U64, dimension: int) -> F64:
+    """Fresh numbers in [0, 1) for the given seeds, shape (*seeds.shape, dimension)."""
+    return Generators(seeds.reshape(-1)).uniform(dimension).reshape(*seeds.shape, dimension)
 
 
 def _base(seed: int) -> U64:
