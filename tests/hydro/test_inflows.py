@@ -13,6 +13,7 @@ from pycobre.errors import CaseError
 from pycobre.hydro.build import build_study
 from pycobre.hydro.estimation import with_estimates
 from pycobre.model.case import Case
+from pycobre.model.checks import check_case
 from pycobre.model.config import EstimationConfig
 from pycobre.model.horizon import PreStudyStage
 from pycobre.model.initial import InflowObservation
@@ -66,6 +67,49 @@ def test_without_months_a_lag_is_as_long_as_the_first_stage() -> None:
     week = timedelta(days=7)
     case = observed(case, (start - week, start, 5.0), (start - 2 * week, start - week, 6.0))
     assert build_study(case).problem.initial[1:].tolist() == [5.0, 6.0]
+
+
+def seen(*windows: tuple[date, date, float]) -> InflowHistory:
+    return InflowHistory(
+        hydro_id=np.zeros(len(windows)),
+        start_date=np.array([w[0] for w in windows], dtype="datetime64[D]"),
+        end_date=np.array([w[1] for w in windows], dtype="datetime64[D]"),
+        value_m3s=np.array([w[2] for w in windows]),
+    )
+
+
+def test_days_without_an_observation_are_as_in_the_history() -> None:
+    """Half of December is observed; lag 1 is the mean of its days, as Cobre 0.18.0 has it."""
+    periods = stages(3)
+    case = one_reservoir(
+        periods,
+        inflow_stats=inflows(periods, {0: (20.0, 5.0)}, before=3),
+        ar_coefficients=lags(periods, {0: (0.3, 0.2, 0.1)}),
+    )
+    october, november, december = (date(2023, month, 1) for month in (10, 11, 12))
+    january = date(2024, 1, 1)
+    case = replace(
+        case,
+        inflow_history=seen((october, november, 10.0), (november, december, 11.0), (december, january, 12.0)),
+    )
+    assert build_study(case).problem.initial[1:].tolist() == [12.0, 11.0, 10.0]
+    assert not [f for f in check_case(case) if f.kind == "no_observations"]
+    case = observed(case, (date(2023, 12, 16), january, 99.0))
+    lag = (15 * 12.0 + 16 * 99.0) / 31
+    assert build_study(case).problem.initial[1:].tolist() == [lag, 11.0, 10.0]
+
+
+def test_a_month_that_has_begun_counts_its_days_of_history() -> None:
+    """Of the fortnight before the study the history has the first week, an observation the second."""
+    periods = tuple(replace(week, id=t) for t, week in enumerate(weeks(6)[2:]))
+    case = one_reservoir(
+        periods,
+        inflow_stats=inflows(periods, {0: (20.0, 5.0)}, before=1),
+        ar_coefficients=lags(periods, {0: (0.3,)}),
+        inflow_history=seen((date(2024, 1, 1), date(2024, 1, 15), 44.0)),
+    )
+    case = observed(case, (date(2024, 1, 8), date(2024, 1, 15), 70.0))
+    assert build_study(case).problem.initial[-1] == 7 * 44.0 + 7 * 70.0
 
 
 def history(years: int, seed: int = 0) -> InflowHistory:

@@ -64,7 +64,7 @@ def build_study(case: Case) -> Study:
     layout = NoiseLayout(case, index)
     resolver = Resolver(case, index)
     numbers = tuple(resolver.stage(stage) for stage in case.stages)
-    steps = period_steps(case) if par.order else ()
+    steps = period_steps(case, index) if par.order else ()
     periods = None if all(step.whole for step in steps) else steps
     lps = tuple(
         build_stage_lp(case, index, n, _stage_model(case, par, periods, t)) for t, n in enumerate(numbers)

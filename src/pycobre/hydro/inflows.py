@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.hydro.index import Index
+from pycobre.hydro.observed import Observed
 from pycobre.model.case import Case
 from pycobre.model.table import NO_ID
 from pycobre.stochastic.par import Par, periodic_residual_ratio, precompute
@@ -142,15 +143,15 @@ def _ratio(case: Case, index: Index, known: _Statistics, coefficients: F64) -> F
 
 def initial_lags(case: Case, index: Index, order: int) -> F64:
     """Inflows of the periods before the study, [order, N], lag 1 first; 0 where nothing was observed."""
-    days, total = np.zeros((order, len(case.hydros))), np.zeros((order, len(case.hydros)))
-    for lag in range(order):
-        start, end = _period(case, lag + 1)
-        for seen in case.initial_conditions.recent_observations:
-            overlap = (min(seen.end_date, end) - max(seen.start_date, start)).days
-            if overlap > 0:
-                days[lag, index.hydro[seen.hydro_id]] += overlap
-                total[lag, index.hydro[seen.hydro_id]] += overlap * seen.value_m3s
-    return np.divide(total, days, out=np.zeros_like(total), where=days > 0.0)
+    lags = np.zeros((order, len(case.hydros)))
+    periods = [_period(case, lag + 1) for lag in range(order)]
+    if not periods:
+        return lags
+    observed = Observed(case, index, min(start for start, _ in periods))
+    for lag, period in enumerate(periods):
+        days, total = observed.volume(*period)
+        np.divide(total, days, out=lags[lag], where=days > 0.0)
+    return lags
 
 
 def _period(case: Case, lag: int) -> tuple[date, date]:

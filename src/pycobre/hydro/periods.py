@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from pycobre.frozen import frozen
 from pycobre.hydro.index import Index
+from pycobre.hydro.observed import Observed
 from pycobre.model.case import Case
 from pycobre.model.horizon import Stage
 
@@ -43,7 +44,7 @@ def period_numbers(case: Case) -> list[int]:
     return [known[_key(stage)] for stage in case.stages]
 
 
-def period_steps(case: Case) -> tuple[PeriodStep, ...]:
+def period_steps(case: Case, index: Index) -> tuple[PeriodStep, ...]:
     """Every stage's part in its period; days observed before the study count towards the first."""
     numbers = period_numbers(case)
     days = [_days(case, stage) for stage in case.stages]
@@ -51,7 +52,7 @@ def period_steps(case: Case) -> tuple[PeriodStep, ...]:
     for t, number in enumerate(numbers):
         mine = [i for i, other in enumerate(numbers) if other == number]
         alone = len(mine) == 1
-        observed = 0.0 if alone or mine[0] else _observed_days(case)
+        observed = 0.0 if alone or mine[0] else float(_seen(case, index)[0].max(initial=0.0))
         total = sum(days[i] for i in mine) + observed
         steps.append(PeriodStep(days[t], total, t == mine[-1]))
     return tuple(steps)
@@ -59,22 +60,12 @@ def period_steps(case: Case) -> tuple[PeriodStep, ...]:
 
 def initial_accumulation(case: Case, index: Index) -> F64:
     """Inflow times days observed in the first period before the study begins, by plant."""
-    seen = np.zeros(len(case.hydros))
-    start, _ = _span(case, case.stages[0])
-    for entry in case.initial_conditions.recent_observations:
-        overlap = (min(entry.end_date, case.stages[0].start_date) - max(entry.start_date, start)).days
-        if overlap > 0:
-            seen[index.hydro[entry.hydro_id]] += overlap * entry.value_m3s
-    return seen
+    return _seen(case, index)[1]
 
 
-def _observed_days(case: Case) -> float:
+def _seen(case: Case, index: Index) -> tuple[F64, F64]:
     start, _ = _span(case, case.stages[0])
-    days: dict[int, int] = {}
-    for entry in case.initial_conditions.recent_observations:
-        overlap = (min(entry.end_date, case.stages[0].start_date) - max(entry.start_date, start)).days
-        days[entry.hydro_id] = days.get(entry.hydro_id, 0) + max(0, overlap)
-    return float(max(days.values(), default=0))
+    return Observed(case, index, start).volume(start, case.stages[0].start_date)
 
 
 def _key(stage: Stage) -> tuple[object, ...]:

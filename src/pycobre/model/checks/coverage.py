@@ -425,16 +425,22 @@ def correlation_shape(correlation: Any) -> Findings:
 
 
 @check
-def lags_observed(ar_coefficients: Any, initial_conditions: Any, hydros: Any) -> Findings:
+def lags_observed(
+    ar_coefficients: Any, initial_conditions: Any, inflow_history: Any, stages: Any, hydros: Any
+) -> Findings:
     order = int(ar_coefficients.lag.max()) if len(ar_coefficients) else 0
     observed = {entry.hydro_id for entry in initial_conditions.recent_observations}
+    if stages and len(inflow_history):
+        start = np.datetime64(min(stage.start_date for stage in stages))
+        recent = (inflow_history.start_date < start) & (inflow_history.end_date > start - 31 * max(0, order))
+        observed |= set(inflow_history.hydro_id[recent].tolist())
     for hydro in hydros if order else ():
         if hydro.id not in observed:
             yield warning(
                 COVERAGE,
                 "no_observations",
                 "initial_conditions",
-                "inflows before the study are given in recent_observations",
+                "inflows before the study are given in recent_observations, or by a history that reaches it",
                 entity=f"hydro {hydro.id}",
                 suggestion="Without them its lags start at 0.",
             )
