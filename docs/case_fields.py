@@ -42,7 +42,7 @@ def _json_files() -> Iterator[str]:
                 if name in spec.sections:
                     yield f"| `{name}` | {_said(hint)} |"
         for kind in _records(spec.type):
-            if kind not in seen:
+            if kind not in seen and (kind is not spec.type or "" in spec.sections):
                 yield from _record(kind)
             seen.add(kind)
 
@@ -76,12 +76,11 @@ def _records(hint: Any) -> Iterator[type]:
     """Record types, each after the one that has it."""
     if isinstance(hint, type) and is_dataclass(hint) and not issubclass(hint, Table):
         yield hint
-    elif not hasattr(hint, "model_fields"):
+        for inner in get_type_hints(hint, include_extras=True).values():
+            yield from _records(inner)
+    else:
         for argument in get_args(hint):
             yield from _records(argument)
-        return
-    for inner in get_type_hints(hint, include_extras=True).values():
-        yield from _records(inner)
 
 
 def _said(hint: Any) -> str:

@@ -19,7 +19,7 @@ from pycobre.run.request import CaseSource, Request
 from pycobre.run.study import make_study
 request = Request.from_bytes(sys.stdin.buffer.read())
 study = make_study(request)
-libraries = {"pydantic", "pyarrow"} & set(sys.modules)
+libraries = {"pydantic", "pydantic_core", "pyarrow"} & set(sys.modules)
 print(json.dumps([study.problem.fingerprint, study.metadata["input_hash"], sorted(libraries)]))
 """
 

@@ -13,8 +13,10 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Any, get_args, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import ValidationError
 
+from pycobre.frozen import frozen
+from pycobre.io.json_types import reader, writer
 from pycobre.model.config import Config
 from pycobre.model.constraints import GenericConstraint, NamedExpression, ScalarParameter
 from pycobre.model.findings import Finding, Layer
@@ -22,7 +24,7 @@ from pycobre.model.horizon import PolicyGraph, PreStudyStage, SeasonDefinitions,
 from pycobre.model.initial import InitialConditions
 from pycobre.model.penalties import Penalties
 from pycobre.model.production import AngleReduction, DistanceReduction, ProductionModel
-from pycobre.model.record import Tagged
+from pycobre.model.record import Tagged, file_key
 from pycobre.model.scenarios import Correlation, LoadFactors, SourceFactors
 from pycobre.model.system import (
     Bus,
@@ -37,71 +39,80 @@ from pycobre.model.system import (
 __all__ = ["JSON_FILES", "dump_json", "read_json"]
 
 
-class _Root(BaseModel):
-    """A file whose root object holds several sections of the case, each under a key."""
-
-    # Few cases have all files: a schema is built when its file is read.
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, defer_build=True)
+# Files whose root object holds several sections of the case, each under a key.
 
 
-class _Buses(_Root):
+@frozen(kw_only=True)
+class _Buses:
     buses: tuple[Bus, ...]
 
 
-class _Lines(_Root):
+@frozen(kw_only=True)
+class _Lines:
     lines: tuple[Line, ...]
 
 
-class _Thermals(_Root):
+@frozen(kw_only=True)
+class _Thermals:
     thermals: tuple[Thermal, ...]
 
 
-class _Hydros(_Root):
+@frozen(kw_only=True)
+class _Hydros:
     hydros: tuple[Hydro, ...]
 
 
-class _Sources(_Root):
+@frozen(kw_only=True)
+class _Sources:
     non_controllable_sources: tuple[NonControllableSource, ...]
 
 
-class _Pumping(_Root):
+@frozen(kw_only=True)
+class _Pumping:
     pumping_stations: tuple[PumpingStation, ...]
 
 
-class _Contracts(_Root):
+@frozen(kw_only=True)
+class _Contracts:
     contracts: tuple[EnergyContract, ...]
 
 
-class _Production(_Root):
+@frozen(kw_only=True)
+class _Production:
     production_models: tuple[ProductionModel, ...]
     fpha_plane_reduction: Annotated[AngleReduction | DistanceReduction, Tagged("method")] | None = None
 
 
-class _Stages(_Root):
+@frozen(kw_only=True)
+class _Stages:
     policy_graph: PolicyGraph
     stages: tuple[Stage, ...]
     pre_study_stages: tuple[PreStudyStage, ...] | None = None
     season_definitions: SeasonDefinitions | None = None
 
 
-class _LoadFactors(_Root):
+@frozen(kw_only=True)
+class _LoadFactors:
     load_factors: tuple[LoadFactors, ...]
 
 
-class _SourceFactors(_Root):
+@frozen(kw_only=True)
+class _SourceFactors:
     non_controllable_factors: tuple[SourceFactors, ...]
 
 
-class _Constraints(_Root):
+@frozen(kw_only=True)
+class _Constraints:
     constraints: tuple[GenericConstraint, ...]
     expressions: tuple[NamedExpression, ...] = ()
 
 
-class _Parameters(_Root):
+@frozen(kw_only=True)
+class _Parameters:
     scalar_parameters: tuple[ScalarParameter, ...]
 
 
-@dataclasses.dataclass(frozen=True)
+@frozen()
 class JsonFile:
     """One file: the type of its root, and which key of it is which section ("" is the root itself)."""
 
@@ -167,7 +178,7 @@ def read_json(content: bytes, file: str) -> tuple[dict[str, Any] | None, list[Fi
             {k: v for k, v in data.items() if k != "$schema"} if isinstance(data, dict) else data
         )
     try:
-        value = _adapter(file).validate_json(text)
+        value = reader(spec.type).validate_json(text)
     except ValidationError as error:
         return None, [_finding(file, spec.type, data, e) for e in error.errors(include_url=False)]
     if "" in spec.sections:
@@ -182,14 +193,9 @@ def dump_json(file: str, sections: Mapping[str, Any]) -> bytes:
     if "" in spec.sections:
         value = sections[spec.sections[""]]
     else:
-        value = spec.type.model_construct(**{key: sections[name] for key, name in spec.sections.items()})
-    text = _adapter(file).dump_json(value, indent=2, by_alias=True, exclude_none=True)
+        value = spec.type(**{key: sections[name] for key, name in spec.sections.items()})
+    text = writer(spec.type).to_json(value, indent=2, by_alias=True, exclude_none=True)
     return text + b"\n"
-
-
-@cache
-def _adapter(file: str) -> TypeAdapter[Any]:
-    return TypeAdapter(JSON_FILES[file].type)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -280,10 +286,9 @@ def _records(root: Any) -> tuple[frozenset[str], ...]:
         item = todo.pop()
         if isinstance(item, type) and item not in seen:
             seen.add(item)
-            if dataclasses.is_dataclass(item) or issubclass(item, BaseModel):
+            if dataclasses.is_dataclass(item):
                 hints = get_type_hints(item, include_extras=True)
-                hints = {k: v for k, v in hints.items() if not k.startswith("_") and k != "model_config"}
-                found.append(frozenset(k.removesuffix("_") for k in hints))
+                found.append(frozenset(map(file_key, hints)))
                 todo.extend(hints.values())
         todo.extend(a for a in get_args(item) if not isinstance(a, str | int | Tagged))
     return tuple(sorted(found, key=sorted))
