@@ -51,6 +51,19 @@ def test_a_lazy_name_loads_its_own_module_only():
     assert not loaded & (HEAVY | {"pycobre.comm.tcp", "pycobre.comm.mpi"})
 
 
+def test_workers_are_started_before_anything_heavy_is_loaded():
+    loaded = loaded_by("import pycobre.run.api")
+    assert "pycobre.comm.launch" in loaded
+    assert not loaded & (HEAVY | {"numpy", "pydantic_core"})
+
+
+def test_a_worker_loads_what_it_works_with_and_nothing_else():
+    loaded = loaded_by("import pycobre.run.worker")
+    assert {"pycobre.sddp.trainer", "pycobre.hydro.build", "pycobre.solver.native"} <= loaded
+    others = {"subprocess", "tempfile", "pydantic_core", "pycobre.comm.launch", "pycobre.io.read_case"}
+    assert not loaded & (HEAVY | others)
+
+
 def test_the_kit_needs_pytest_only_for_its_suites():
     assert not loaded_by("from pycobre.testing import run_ranks") & HEAVY
 

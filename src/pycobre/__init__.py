@@ -3,7 +3,8 @@
 Data flows one way through the rooms, case -> problem -> (stochastic + solver + comm) -> sddp -> results:
 
     errors       every exception, as one tree             events      what a long run tells while it runs
-    frozen       immutable classes, quick to load         container   arrays and values in one checked file
+    frozen       immutable classes, quick to load         lazy        names loaded when they are used
+    container    arrays and values in one checked file
     comm         processes talking                        solver      one LP, solved the same way every time
     problem      what is decided, when, under which noise stochastic  where future numbers come from
     sddp         the algorithm                            run         the one pipeline behind every face

@@ -17,7 +17,6 @@ import json
 import math
 import os
 import struct
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,6 +125,8 @@ def read(path: str | os.PathLike[str], kind: str, version: int, *, error: type[C
 
 def write_atomically(path: str | os.PathLike[str], data: bytes | Iterable[bytes]) -> None:
     """Write beside `path`, flush to the disk, rename: readers see all of it or nothing."""
+    import tempfile  # brings the archive formats along, which nobody who reads needs
+
     target = Path(path)
     temporary = ""
     try:

@@ -8,8 +8,7 @@ import sys
 import threading
 import time
 
-from pycobre.comm.channel import Channel, Kind
-from pycobre.comm.launch import PAYLOAD_FD_VARIABLE
+from pycobre.comm.channel import PAYLOAD_FD_VARIABLE, Channel, Kind
 from pycobre.errors import CollectiveFailed
 
 

@@ -15,7 +15,7 @@ from rich_case import files, historic_files, shortened
 from pycobre.cases import EXAMPLES
 from pycobre.errors import CaseError, SolverError
 from pycobre.io import read_case_files, validate_files
-from pycobre.io.migrate import migrated_files
+from pycobre.io.migration import migrated_files
 from pycobre.model import Case
 from pycobre.model.findings import Severity
 from pycobre.run import simulate, train

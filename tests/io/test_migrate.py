@@ -17,7 +17,7 @@ from pycobre.cli import main
 from pycobre.errors import CaseError, OptionError
 from pycobre.hydro.build import build_study
 from pycobre.io import case_files, load_case, migrate, read_case_files, validate, write_case
-from pycobre.io.migrate import migrated_files
+from pycobre.io.migration import migrated_files
 from pycobre.model import Case
 from pycobre.model.constraints import (
     FphaPlanes,

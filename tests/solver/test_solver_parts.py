@@ -18,7 +18,8 @@ from pycobre.solver import (
     create_engine,
 )
 from pycobre.solver.check import model_findings, template_findings
-from pycobre.solver.highs import HighspySession, Status, highs_options
+from pycobre.solver.highs import Status, highs_options
+from pycobre.solver.highspy_session import HighspySession
 from pycobre.solver.ladder import STEPS, climb
 from pycobre.solver.pool import best_rows, pool_values
 from pycobre.solver.prepare import prepare

@@ -9,25 +9,13 @@
     local    one process          shm   ranks of one machine
     tcp      ranks anywhere       mpi   ranks under an MPI launcher
 
-Importing this package imports no backend but local: the others are loaded when they are asked for.
+Importing this package imports none of them: each is loaded when one of its names is asked for.
 """
 
 from __future__ import annotations
 
-import importlib
-from typing import Any
+from typing import TYPE_CHECKING
 
-from pycobre.comm.api import Communicator, ReduceOp, SharedMemoryProvider, SharedRegion
-from pycobre.comm.config import ShmConfig, TcpConfig
-from pycobre.comm.local import LocalBackend
-from pycobre.comm.region import HeapRegion
-from pycobre.comm.select import (
-    BackendKind,
-    BackendStatus,
-    available_backends,
-    create_communicator,
-    mpi_launch_detected,
-)
 from pycobre.errors import (
     AllocationFailed,
     BackendError,
@@ -41,14 +29,23 @@ from pycobre.errors import (
     InvalidRoot,
     MissingConfiguration,
 )
+from pycobre.lazy import lazy_names
 
-_LAZY = {
-    "ShmBackend": "pycobre.comm.shm",
-    "ShmRegion": "pycobre.comm.shm",
-    "TcpBackend": "pycobre.comm.tcp",
-    "MpiBackend": "pycobre.comm.mpi",
-    "MpiRegion": "pycobre.comm.mpi",
-}
+if TYPE_CHECKING:
+    from pycobre.comm.api import Communicator, ReduceOp, SharedMemoryProvider, SharedRegion
+    from pycobre.comm.config import ShmConfig, TcpConfig
+    from pycobre.comm.local import LocalBackend
+    from pycobre.comm.mpi import MpiBackend, MpiRegion
+    from pycobre.comm.region import HeapRegion
+    from pycobre.comm.select import (
+        BackendKind,
+        BackendStatus,
+        available_backends,
+        create_communicator,
+        mpi_launch_detected,
+    )
+    from pycobre.comm.shm import ShmBackend, ShmRegion
+    from pycobre.comm.tcp import TcpBackend
 
 __all__ = [
     "AllocationFailed",
@@ -82,14 +79,22 @@ __all__ = [
     "mpi_launch_detected",
 ]
 
-
-def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        value = getattr(importlib.import_module(_LAZY[name]), name)
-        globals()[name] = value
-        return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "api": ("Communicator", "ReduceOp", "SharedMemoryProvider", "SharedRegion"),
+        "config": ("ShmConfig", "TcpConfig"),
+        "local": ("LocalBackend",),
+        "mpi": ("MpiBackend", "MpiRegion"),
+        "region": ("HeapRegion",),
+        "select": (
+            "BackendKind",
+            "BackendStatus",
+            "available_backends",
+            "create_communicator",
+            "mpi_launch_detected",
+        ),
+        "shm": ("ShmBackend", "ShmRegion"),
+        "tcp": ("TcpBackend",),
+    },
+)

@@ -15,9 +15,10 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from enum import IntEnum
 
-__all__ = ["CHANNEL_FD_VARIABLE", "Channel", "Kind", "MessageBuffer", "frame"]
+__all__ = ["CHANNEL_FD_VARIABLE", "PAYLOAD_FD_VARIABLE", "Channel", "Kind", "MessageBuffer", "frame"]
 
 CHANNEL_FD_VARIABLE = "COBRE_LAUNCH_FD"
+PAYLOAD_FD_VARIABLE = "COBRE_PAYLOAD_FD"
 _HEADER = struct.Struct("<BQ")
 
 

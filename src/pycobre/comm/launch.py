@@ -23,14 +23,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from pycobre.comm.channel import CHANNEL_FD_VARIABLE, Kind, MessageBuffer, frame
+from pycobre.comm.channel import CHANNEL_FD_VARIABLE, PAYLOAD_FD_VARIABLE, Kind, MessageBuffer, frame
 from pycobre.comm.config import ShmConfig, TcpConfig
 from pycobre.comm.pidfd import open_pidfd
 from pycobre.errors import CollectiveFailed, InitializationFailed, InvalidBackend, WorkerError
 
-__all__ = ["PAYLOAD_FD_VARIABLE", "Rank", "RankGroup", "rank_environments"]
+__all__ = ["Rank", "RankGroup", "rank_environments"]
 
-PAYLOAD_FD_VARIABLE = "COBRE_PAYLOAD_FD"
 LAUNCHABLE = ("shm", "tcp")
 SHM_MOUNT = Path("/dev/shm")
 _LAUNCHER_PREFIXES = ("PMI_", "PMIX_", "OMPI_", "MPI_", "SLURM_", "COBRE_")

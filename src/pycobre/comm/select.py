@@ -21,13 +21,14 @@ import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from pycobre.comm.api import Communicator
 from pycobre.comm.config import ShmConfig, TcpConfig
-from pycobre.comm.local import LocalBackend
 from pycobre.comm.pidfd import pidfds_work
 from pycobre.errors import BackendNotAvailable, CobreError, InitializationFailed, InvalidBackend
+
+if TYPE_CHECKING:
+    from pycobre.comm.api import Communicator
 
 log = logging.getLogger("pycobre.comm")
 
@@ -156,7 +157,7 @@ def _start(
             return _load("pycobre.comm.shm", "ShmBackend")(shm)
         if kind is BackendKind.MPI:
             return _load("pycobre.comm.mpi", "MpiBackend")()
-        return LocalBackend()
+        return _load("pycobre.comm.local", "LocalBackend")()
     except (OSError, ImportError, RuntimeError) as error:
         raise InitializationFailed(kind.value, f"{type(error).__name__}: {error}") from error
 

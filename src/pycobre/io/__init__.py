@@ -1,10 +1,15 @@
 """Files: cases in and out, validation, tables and checkpoints out."""
 
-from pycobre.io.case_data import case_from_data, case_to_data, identity
-from pycobre.io.migrate import migrate
-from pycobre.io.overrides import with_overrides
-from pycobre.io.read_case import load_case, read_case_files, validate, validate_files
+from typing import TYPE_CHECKING
+
 from pycobre.io.write_case import case_files, write_case
+from pycobre.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from pycobre.io.case_data import case_from_data, case_to_data, identity
+    from pycobre.io.migration import migrate
+    from pycobre.io.overrides import with_overrides
+    from pycobre.io.read_case import load_case, read_case_files, validate, validate_files
 
 __all__ = [
     "case_files",
@@ -19,3 +24,13 @@ __all__ = [
     "with_overrides",
     "write_case",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "case_data": ("case_from_data", "case_to_data", "identity"),
+        "migration": ("migrate",),
+        "overrides": ("with_overrides",),
+        "read_case": ("load_case", "read_case_files", "validate", "validate_files"),
+    },
+)

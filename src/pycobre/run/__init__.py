@@ -12,6 +12,15 @@ options    settings of a problem by dotted path
 api        `train` and `simulate` as Python users call them
 """
 
-from pycobre.run.api import SimulationResult, TrainingResult, WorkerInfo, simulate, train
+from typing import TYPE_CHECKING
+
+from pycobre.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from pycobre.run.api import SimulationResult, TrainingResult, WorkerInfo, simulate, train
 
 __all__ = ["SimulationResult", "TrainingResult", "WorkerInfo", "simulate", "train"]
+
+__getattr__, __dir__ = lazy_names(
+    __name__, {"api": ("SimulationResult", "TrainingResult", "WorkerInfo", "simulate", "train")}
+)

@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pycobre.comm import Communicator, ShmConfig, TcpConfig, create_communicator
 from pycobre.errors import InvalidBackend, OptionError
 from pycobre.events import Event, RankTiming
 from pycobre.frozen import frozen
@@ -22,6 +21,7 @@ from pycobre.run.workers import NAMES, WorkerInfo, choose_backend, run_on_worker
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from pycobre.comm import Communicator
     from pycobre.comm.launch import RankGroup
     from pycobre.model import Case
     from pycobre.problem import Problem
@@ -240,6 +240,8 @@ def communicator_for(backend: str) -> Communicator:
     """This process's communicator: what the environment announces, or one rank of the backend asked for."""
     if backend not in NAMES:
         raise InvalidBackend(backend, NAMES)
+    from pycobre.comm import ShmConfig, TcpConfig, create_communicator
+
     if backend == "shm" and "COBRE_SHM_NAME" not in os.environ:
         return create_communicator(ShmConfig(f"pycobre-{os.getpid()}-{secrets.token_hex(6)}", 0, 1))
     if backend == "tcp" and not any(name in os.environ for name in ("COBRE_TCP_RANK", "SLURM_PROCID")):

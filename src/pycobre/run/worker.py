@@ -14,9 +14,11 @@ import sys
 import time
 import traceback
 
+# All that a run may need, also what only some requests do: it is loaded while the parent reads the case.
+import pycobre.run.case_study
+import pycobre.solver.engine  # noqa: F401
 from pycobre.comm import create_communicator
-from pycobre.comm.channel import Channel, Kind
-from pycobre.comm.launch import PAYLOAD_FD_VARIABLE
+from pycobre.comm.channel import PAYLOAD_FD_VARIABLE, Channel, Kind
 from pycobre.events import Event, IterationFinished
 from pycobre.run.pipeline import execute
 from pycobre.run.request import Request
@@ -34,11 +36,12 @@ def main() -> int:
     if channel is None:
         print("pycobre starts this itself: use `pycobre run CASE --workers N`", file=sys.stderr)
         return 2
-    channel.wait_for_payload()
-    started = time.perf_counter()
     try:
-        request = Request.from_bytes(payload())
+        # Ranks find each other while the parent reads the case.
         with create_communicator() as comm:
+            channel.wait_for_payload()
+            started = time.perf_counter()
+            request = Request.from_bytes(payload())
 
             def emit(event: Event) -> bool:
                 data = json.dumps(event.to_dict()).encode()
@@ -76,5 +79,12 @@ def _pickled(error: BaseException) -> bytes:
         return pickle.dumps(RuntimeError(f"{type(error).__name__}: {error}"))
 
 
+def _leave(code: int) -> None:
+    """End at once: all is told and closed, and the parent would wait for the interpreter to be taken apart."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    _leave(main())

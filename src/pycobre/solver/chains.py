@@ -12,7 +12,8 @@ import numpy as np
 
 from pycobre.frozen import frozen
 from pycobre.solver.api import F64, I8, I32, RowPool
-from pycobre.solver.highs import HighspySession, OptionValue, Status
+from pycobre.solver.highs import OptionValue, Status
+from pycobre.solver.highspy_session import HighspySession
 from pycobre.solver.job import ChainFailure, Job
 from pycobre.solver.ladder import climb
 from pycobre.solver.patch import Patch, read_patch

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from pycobre.errors import SolverError
 from pycobre.solver.api import F64, BasisBlock, Block, LpModel, RowPool, SolverOptions
-from pycobre.solver.chains import PythonWorker
 from pycobre.solver.failure import failure_error
 from pycobre.solver.highs import highs_options
 from pycobre.solver.job import ChainFailure, Job, make_job
 from pycobre.solver.native import NativeTeam, NativeWorker, why_not_native
 from pycobre.solver.prepare import Prepared, prepare
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from pycobre.solver.chains import PythonWorker
 
 __all__ = ["HighsEngine"]
 
@@ -36,6 +40,10 @@ class HighsEngine:
         self._workers: list[NativeTeam | NativeWorker | PythonWorker] = []
         self._threads: ThreadPoolExecutor | None = None
         if not self.native:
+            from concurrent.futures import ThreadPoolExecutor
+
+            from pycobre.solver.chains import PythonWorker
+
             self._workers += [PythonWorker(wanted) for _ in range(threads)]
             self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
         else:
