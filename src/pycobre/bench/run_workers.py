@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 
 from pycobre.bench import entry
+from pycobre.bench.compiled import compiled_modules
 from pycobre.bench.document import Document, Figure, Table
 from pycobre.bench.timing import Spread, interleaved
 from pycobre.cases import synthetic
@@ -34,17 +35,21 @@ def measure(settings: entry.Settings) -> Document:
     """Two workers against one process."""
     passes = _passes(settings.quick)
     case, twice = (_case(settings.quick, passes=count) for count in (passes, 2 * passes))
-    found = interleaved(
-        {
-            ALONE: _call(case, "auto"),
-            PAIR: lambda: (_pair(settings.quick), None),
-            SHM: _call(case, "shm", workers=2),
-            "2 workers, tcp": _call(case, "tcp", workers=2),
-            "1 process, 2 threads": _call(case, "auto", threads=2),
-            WEAK: _call(twice, "shm", workers=2),
-        },
-        settings.repetitions(),
-    )
+    with compiled_modules():
+        _pair(quick=True)  # compiles what is not compiled
+        for backend in ("shm", "tcp"):
+            train(_case(True, passes=_passes(True)), backend=backend, num_workers=2)
+        found = interleaved(
+            {
+                ALONE: _call(case, "auto"),
+                PAIR: lambda: (_pair(settings.quick), None),
+                SHM: _call(case, "shm", workers=2),
+                "2 workers, tcp": _call(case, "tcp", workers=2),
+                "1 process, 2 threads": _call(case, "auto", threads=2),
+                WEAK: _call(twice, "shm", workers=2),
+            },
+            settings.repetitions(),
+        )
     same = {
         result.policy_digest for name, runs in found.items() if name != WEAK for _, result in runs if result
     }
