@@ -38,9 +38,9 @@ EXAMPLES: dict[str, Example] = {
             "one-reservoir", "one reservoir and three thermal plants over a year", one_reservoir, 3.231e7
         ),
         Example(
-            "four-regions", "four regions with rivers, wind, thermal plants and lines", four_regions, 6.643e9
+            "four-regions", "four regions with rivers, wind, thermal plants and lines", four_regions, 6.642e9
         ),
-        Example("cascade", "five plants on two rivers, inflows that remember two months", cascade, 4.473e8),
+        Example("cascade", "five plants on two rivers, inflows that remember two months", cascade, 4.475e8),
     )
 }
 

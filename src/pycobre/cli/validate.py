@@ -50,7 +50,7 @@ def _shown(case: Path, findings: tuple[Finding, ...], errors: int) -> str:
     lines.append(f"{case}: {_counted(errors, 'error')}, {_counted(warnings, 'warning')}")
     if not errors:
         lines.append(f"next: pycobre run {case}")
-    else:
+    elif any(finding.kind != "missing_case" for finding in findings):
         lines.append("hint: errors of later layers may show once these are mended")
     return "\n".join(lines)
 
