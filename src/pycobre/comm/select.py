@@ -211,7 +211,7 @@ def _shm_status() -> BackendStatus:
     if not sys.platform.startswith("linux"):
         return BackendStatus(False, f"it needs Linux, this is {sys.platform}: use tcp")
     try:
-        importlib.import_module("pycobre._native.shm")
+        _load_code("pycobre._native.shm")
     except ImportError as error:
         return BackendStatus(
             False,
@@ -227,3 +227,14 @@ def _shm_status() -> BackendStatus:
             False, "this system refuses pidfds, by which dead ranks are noticed (Linux 5.3 has them): use tcp"
         )
     return BackendStatus(True)
+
+
+def _load_code(module: str) -> None:
+    """Load a compiled module without running it, which would import numpy: who starts workers asks before that."""
+    if module in sys.modules:
+        importlib.import_module(module)  # refused if it stands there as missing
+        return
+    spec = importlib.util.find_spec(module)
+    if spec is None:
+        raise ModuleNotFoundError(f"No module named {module!r}")
+    importlib.util.module_from_spec(spec)

@@ -254,14 +254,17 @@ def _source(
     overrides: Mapping[str, Any] | None,
     options: TrainOptions | None,
 ) -> CaseSource | ProblemSource:
-    from pycobre.problem import Problem
-    from pycobre.run.options import by_path, problem_options
     from pycobre.run.request import CaseSource, ProblemSource
-    from pycobre.sddp import TrainOptions
 
     overrides = {} if overrides is None else overrides
-    if isinstance(given, Problem):
-        return ProblemSource(given, problem_options(options or TrainOptions(), by_path(overrides)))
+    if not isinstance(given, str | os.PathLike):
+        from pycobre.problem import Problem
+
+        if isinstance(given, Problem):
+            from pycobre.run.options import by_path, problem_options
+            from pycobre.sddp import TrainOptions
+
+            return ProblemSource(given, problem_options(options or TrainOptions(), by_path(overrides)))
     if options is not None:
         raise OptionError("options: expected config_overrides for a case, got TrainOptions.")
     from pycobre.io import load_case, with_overrides

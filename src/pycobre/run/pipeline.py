@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import platform
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -45,7 +45,7 @@ def execute(request: Request, comm: Communicator, emit: Emit, should_stop: Calla
     metadata: dict[str, Any] = {
         "case": study.name,
         "pycobre": pycobre.__version__,
-        "python": platform.python_version(),
+        "python": sys.version.split()[0],
         "backend": backend_name(comm),
         "ranks": comm.size,
         "threads": request.threads,
@@ -87,9 +87,10 @@ def execute(request: Request, comm: Communicator, emit: Emit, should_stop: Calla
         if policy is not None:
             metadata.setdefault("policy_digest", policy.digest)
     metadata["elapsed_s"] = time.time() - started
-    if comm.rank == 0:
-        # Not before: asking the system for its name starts a process.
-        metadata["machine"] = {"platform": platform.platform(), "cores": os.cpu_count()}
+    # The module `platform` knows more, and starts a process to ask for it.
+    system = os.uname()
+    name = f"{system.sysname}-{system.release}-{system.machine}"
+    metadata["machine"] = {"platform": name, "cores": os.cpu_count()}
     writer.finish(metadata)
     if comm.rank != 0:
         return Report(metadata)

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from pycobre import container
 from pycobre.errors import OptionError
 from pycobre.frozen import frozen
-from pycobre.problem import Problem
-from pycobre.sddp.codec import decode_options, encode_options
-from pycobre.sddp.options import TrainOptions
 
+# A parent of workers reads a case and hands it on: what solves it is loaded by them.
 if TYPE_CHECKING:
     from pycobre.model import Case
+    from pycobre.problem import Problem
+    from pycobre.sddp import TrainOptions
 
 __all__ = ["CaseSource", "ProblemSource", "Request"]
 
@@ -67,6 +67,8 @@ class Request:
         """The request in one piece."""
         arrays: dict[str, NDArray[Any]] = {}
         if isinstance(self.source, ProblemSource):
+            from pycobre.sddp.codec import encode_options
+
             arrays["problem"] = _bytes(self.source.problem.to_bytes())
             source: dict[str, Any] = {"options": encode_options(self.source.options)}
         else:
@@ -89,6 +91,9 @@ class Request:
         source = meta["source"]
         made: CaseSource | ProblemSource
         if "problem" in arrays:
+            from pycobre.problem import Problem
+            from pycobre.sddp.codec import decode_options
+
             problem = Problem.from_bytes(arrays["problem"].tobytes())
             made = ProblemSource(problem, decode_options(source["options"]))
         else:

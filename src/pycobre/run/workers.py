@@ -101,9 +101,9 @@ def run_on_workers(
 
     with catching_signals(switch, group.request_stop):
         group.give(request.to_bytes())
+        from pycobre.run.report import Report  # meanwhile: loads what a policy needs
+
         group.run(on_message)
     if raised:
         raise raised[0]
-    from pycobre.run.report import Report
-
     return Report.from_bytes(reports[0]), tuple(infos[rank] for rank in sorted(infos))
