@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import pickle
-import secrets
 import selectors
 import signal
 import socket
@@ -74,7 +73,7 @@ def rank_environments(
     # A rank has a core of its own: a pool of BLAS threads in each would only make it start later.
     clean.setdefault("OPENBLAS_NUM_THREADS", "1")
     if backend == "shm":
-        clean["COBRE_SHM_NAME"] = f"pycobre-{os.getpid()}-{secrets.token_hex(6)}"
+        clean["COBRE_SHM_NAME"] = f"pycobre-{os.getpid()}-{os.urandom(6).hex()}"
         return [dict(clean, COBRE_SHM_RANK=str(r), COBRE_SHM_SIZE=str(size)) for r in range(size)]
     if listener is None:
         raise InitializationFailed("tcp", "launching needs a listening socket for rank 0 to inherit")
@@ -83,7 +82,7 @@ def rank_environments(
         COBRE_TCP_COORDINATOR=host,
         COBRE_TCP_BIND_ADDR=host,
         COBRE_TCP_PORT=str(port),
-        COBRE_TCP_TOKEN=secrets.token_hex(32),
+        COBRE_TCP_TOKEN=os.urandom(32).hex(),
         COBRE_TCP_SIZE=str(size),
     )
     environments = [dict(clean, COBRE_TCP_RANK=str(r)) for r in range(size)]

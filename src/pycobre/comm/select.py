@@ -17,7 +17,6 @@ from __future__ import annotations
 import enum
 import importlib
 import importlib.util
-import logging
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -29,8 +28,6 @@ from pycobre.errors import BackendNotAvailable, CobreError, InitializationFailed
 
 if TYPE_CHECKING:
     from pycobre.comm.api import Communicator
-
-log = logging.getLogger("pycobre.comm")
 
 _MPI_VARIABLES = (
     "PMI_RANK",
@@ -86,6 +83,9 @@ def create_communicator(
     except CobreError:
         comm.close()
         raise
+    import logging  # here, since who starts workers needs the rest of this module before everything else
+
+    log = logging.getLogger("pycobre.comm")
     log.info("communicator: %s, rank %d of %d (%s)", chosen, comm.rank, comm.size, reason)
     return comm
 

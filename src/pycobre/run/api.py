@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -243,7 +242,7 @@ def communicator_for(backend: str) -> Communicator:
     from pycobre.comm import ShmConfig, TcpConfig, create_communicator
 
     if backend == "shm" and "COBRE_SHM_NAME" not in os.environ:
-        return create_communicator(ShmConfig(f"pycobre-{os.getpid()}-{secrets.token_hex(6)}", 0, 1))
+        return create_communicator(ShmConfig(f"pycobre-{os.getpid()}-{os.urandom(6).hex()}", 0, 1))
     if backend == "tcp" and not any(name in os.environ for name in ("COBRE_TCP_RANK", "SLURM_PROCID")):
         return create_communicator(TcpConfig(rank=0, size=1, port=0, bind_addr="127.0.0.1"))
     return create_communicator(None if backend == "auto" else backend)
