@@ -60,8 +60,8 @@ class Tables:
     """The tables of a case as arrays [scenario, stage, block, entity]."""
 
     def __init__(self, case: Case) -> None:
-        policy = pycobre.train(case).policy
-        self.result = pycobre.simulate(case, policy, SCENARIOS)
+        self.policy = pycobre.train(case).policy
+        self.result = pycobre.simulate(case, self.policy, SCENARIOS)
         self.study: Study = build_study(case)
         self.case = case
 
@@ -240,6 +240,16 @@ def test_every_table_and_column_is_there(tables: Tables) -> None:
         assert rows == sorted(rows), name
     if tables.case.energy_contracts:
         assert set(tables.result.tables) == set(wanted)
+
+
+def test_ranks_without_a_scenario_add_nothing(tables: Tables) -> None:
+    """Two scenarios on three workers: the same tables as in one process."""
+    case, policy = tables.case, tables.policy
+    alone = pycobre.simulate(case, policy, 2)
+    shared = pycobre.simulate(case, policy, 2, num_workers=3)
+    assert set(alone.tables) == set(shared.tables)
+    for name, table in alone.tables.items():
+        assert table.equals(shared.tables[name]), name
 
 
 def test_enumeration_of_one_scenario_stops_at_its_gap() -> None:

@@ -38,6 +38,7 @@ class CaseTables:
 
     def __call__(self, simulation: Simulation) -> dict[str, Columns]:
         """All tables of the simulated scenarios, sorted by scenario, stage, block and entity."""
+        simulation = simulation.with_depth(len(self._study.lps))
         given = self._given(simulation)
         stages = [StageView(self._study, t, simulation, given[t]) for t in range(len(self._study.lps))]
         case = self._study.case

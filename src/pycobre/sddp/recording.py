@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -100,16 +100,24 @@ class Simulation:
         """All ranks' scenarios in order, on every rank (collective)."""
         own = np.array([self.node.shape[1]], np.int64)
         depths = gather_rows(comm, own, (1,) * comm.size)
-        depth = int(depths.max())
-        parts: dict[str, Any] = {}
-        for item in fields(self):
-            array = getattr(self, item.name)
-            if isinstance(array, np.ndarray):
-                if array.ndim > 1:
-                    array = _padded(array, depth)
-                parts[item.name] = gather_rows(comm, array, split.counts)
-        rest = {item.name: getattr(self, item.name) for item in fields(self) if item.name not in parts}
-        return Simulation(**{**rest, **parts, "first": 0})
+        deep = self.with_depth(int(depths.max()))
+        parts: dict[str, Any] = {
+            item.name: gather_rows(comm, array, split.counts)
+            for item in fields(deep)
+            if isinstance(array := getattr(deep, item.name), np.ndarray)
+        }
+        return replace(deep, **parts, first=0)
+
+    def with_depth(self, depth: int) -> Simulation:
+        """The same scenarios with room for at least `depth` nodes each: who has simulated none has seen no path."""
+        if depth <= self.node.shape[1]:
+            return self
+        parts: dict[str, Any] = {
+            item.name: _padded(array, depth)
+            for item in fields(self)
+            if isinstance(array := getattr(self, item.name), np.ndarray) and array.ndim > 1
+        }
+        return replace(self, **parts)
 
 
 class Recorder:
@@ -148,12 +156,7 @@ class Recorder:
 
     def begin(self, offset: int, paths: Paths) -> None:
         """Note the paths of a batch whose first scenario is at position `offset`."""
-        table = self.result
-        if paths.depth > table.node.shape[1]:
-            for item in fields(table):
-                array = getattr(table, item.name)
-                if isinstance(array, np.ndarray) and array.ndim > 1:
-                    object.__setattr__(table, item.name, _padded(array, paths.depth))
+        table = self.result = self.result.with_depth(paths.depth)
         span = slice(offset, offset + len(paths))
         table.length[span] = paths.lengths
         inside = np.arange(paths.depth) < paths.lengths[:, None]
