@@ -1,5 +1,6 @@
 """The report: right numbers, one file, drawn by a real browser without an error."""
 
+import html
 import json
 import re
 import shutil
@@ -67,7 +68,7 @@ def test_a_directory_without_results_is_an_error(tmp_path: Path) -> None:
         write_report(tmp_path)
 
 
-def dumped(report: Path, width: int, profile: Path) -> tuple[str, str]:
+def dumped(report: Path, width: int, profile: Path, *more: str) -> tuple[str, str]:
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip(
@@ -88,6 +89,7 @@ def dumped(report: Path, width: int, profile: Path) -> tuple[str, str]:
             f"--user-data-dir={profile}",
             f"--window-size={width},900",
             "--virtual-time-budget=10000",
+            *more,
             "--dump-dom",
             report.as_uri(),
         ],
@@ -116,3 +118,54 @@ def test_a_run_without_simulation_shows_what_it_has(tmp_path: Path) -> None:
     assert "CONSOLE" not in log, log
     assert '<section id="convergence">' in dom
     assert '<section id="storage">' not in dom
+
+
+PHONE = 390
+
+#: The page in a frame as wide as a phone (a browser's window cannot be that narrow), and where its parts are.
+FRAME = """<!doctype html>
+<html><body style="margin:0"><iframe style="width:{width}px;height:844px;border:0" src="{page}"></iframe>
+<pre id="measured"></pre>
+<script>
+const box = (e) => {{ const r = e.getBoundingClientRect(); return [Math.round(r.left), Math.round(r.right)]; }};
+document.querySelector("iframe").addEventListener("load", (event) => {{
+  const page = event.target.contentWindow, at = (query) => [...page.document.querySelectorAll(query)];
+  document.getElementById("measured").textContent = JSON.stringify({{
+    width: page.innerWidth,
+    scrolls: page.document.documentElement.scrollWidth,
+    drawn: page.document.body.dataset.drawn,
+    facts: at(".facts div").map(box),
+    sections: at("section").map(box),
+    plots: at("section .plot .main-svg").map(box),
+    choices: at("select").map(box),
+    texts: at(".plot .main-svg text").map((e) => [...box(e), e.textContent]),
+    cells: at("#metadata th, #metadata td").map(box),
+  }});
+}});
+</script></body></html>
+"""
+
+
+def test_the_page_fits_a_phone(tmp_path: Path) -> None:
+    report = write_report(write_run(tmp_path / "run"), png=False)
+    frame = tmp_path / "frame.html"
+    frame.write_text(FRAME.format(width=PHONE, page=report.as_uri()))
+    dom, log = dumped(frame, 800, tmp_path / "profile", "--allow-file-access-from-files", "--hide-scrollbars")
+    assert "CONSOLE" not in log, log
+    text = re.search(r'<pre id="measured">(.*?)</pre>', dom, re.S)
+    assert text is not None
+    found = json.loads(html.unescape(text[1]))
+    assert (found["width"], found["drawn"]) == (PHONE, "yes")
+    assert found["scrolls"] == PHONE, "the page scrolls sideways"
+    assert len(found["sections"]) == 9
+    assert len({tuple(box) for box in found["sections"]}) == 1, "the sections stand one below the other"
+    assert len({left for left, _ in found["facts"]}) == 2, "the figures stand in two columns"
+    (left, right) = found["sections"][0]
+    assert 0 <= left < 20
+    assert PHONE - 20 < right <= PHONE
+    assert len(found["choices"]) == 5
+    assert len(found["plots"]) >= 8
+    for part in ("plots", "choices", "texts", "cells"):
+        assert found[part], part
+        for box in found[part]:
+            assert left <= box[0] <= box[1] <= right, (part, box)

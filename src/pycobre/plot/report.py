@@ -22,6 +22,8 @@ from pycobre.results import open_results
 
 __all__ = ["page", "write_report"]
 
+_TOGETHER = "\u00a0"  # a space at which no line is broken
+
 
 def write_report(
     directory: str | os.PathLike[str], output: str | os.PathLike[str] | None = None, *, png: bool = True
@@ -97,54 +99,61 @@ def _data(summary: Summary) -> dict[str, Any]:
 
 
 def _facts(metadata: dict[str, Any]) -> str:
-    """The run in a row of figures."""
+    """The run in a few figures, those it has: a simulation alone knows no bounds."""
+    simulated = metadata.get("simulation", {})
     shown = (
         ("Lower bound", _money(metadata.get("lower_bound"))),
-        ("Upper bound (95 %)", _interval(metadata)),
+        (
+            "Upper bound (95 %)",
+            _interval(metadata.get("upper_bound"), metadata.get("upper_bound_half_width")),
+        ),
         ("Gap (95 %)", _gap(metadata)),
-        ("Iterations", str(metadata.get("iterations", "–"))),
-        ("Stopped by", str(metadata.get("termination_reason", "–")).replace("_", " ")),
+        ("Simulated cost (95 %)", _interval(simulated.get("mean"), simulated.get("half_width"))),
+        ("Iterations", str(metadata.get("iterations", ""))),
+        ("Stopped by", str(metadata.get("termination_reason", "")).replace("_", " ")),
         ("Run on", _ranks(metadata)),
+        ("Policy", str(metadata.get("policy_digest", ""))[:12]),
     )
-    cells = (f"<div><dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd></div>" for k, v in shown)
+    cells = (f"<div><dt>{html.escape(k)}</dt><dd>{html.escape(v)}</dd></div>" for k, v in shown if v)
     return "".join(cells)
 
 
 def _money(value: float | None) -> str:
     """An amount as planners write it: in millions from a million on."""
     if value is None:
-        return "–"
-    return (
+        return ""
+    text = (
         f"{value:,.2f} $"
         if abs(value) < 1e6
         else f"{value / 1e6:,.2f} M$"
         if abs(value) < 1e13
         else f"{value:.4e} $"
     )
+    return text.replace(" ", _TOGETHER)
 
 
-def _interval(metadata: dict[str, Any]) -> str:
-    half, mean = metadata.get("upper_bound_half_width"), _money(metadata.get("upper_bound"))
-    return f"{mean} ± {_money(half)}" if half else mean
+def _interval(mean: float | None, half: float | None) -> str:
+    return f"{_money(mean)} ±{_TOGETHER}{_money(half)}" if half else _money(mean)
 
 
 def _gap(metadata: dict[str, Any]) -> str:
     gap, half = metadata.get("gap"), metadata.get("upper_bound_half_width")
     if gap is None:
-        return "–"
-    return f"{100 * gap:.2f} %" + (
-        f" ± {100 * half / max(1.0, abs(metadata['lower_bound'])):.2f} %" if half else ""
-    )
+        return ""
+    text = f"{100 * gap:.2f}{_TOGETHER}%"
+    if half:
+        text += f" ±{_TOGETHER}{100 * half / max(1.0, abs(metadata['lower_bound'])):.2f}{_TOGETHER}%"
+    return text
 
 
 def _ranks(metadata: dict[str, Any]) -> str:
     ranks = metadata.get("ranks")
     if ranks is None:
-        return "–"
-    return f"{ranks} rank{'' if ranks == 1 else 's'} ({metadata.get('backend', '–')})"
+        return ""
+    return f"{ranks} rank{'' if ranks == 1 else 's'} ({metadata.get('backend', '')})"
 
 
-_TOLD_ELSEWHERE = ("config", "entities", "stages")
+_TOLD_ELSEWHERE = ("config", "entities", "inputs", "stages")
 
 
 def _about(metadata: dict[str, Any]) -> dict[str, Any]:
