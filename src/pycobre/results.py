@@ -74,4 +74,7 @@ def open_results(directory: str | os.PathLike[str]) -> Results:
     root = Path(directory)
     if not root.is_dir():
         raise OutputError(f"{root}: there is no such result directory. Check the path.")
+    inside = root / "output"
+    if not (root / METADATA).exists() and (inside / METADATA).is_file():
+        raise OutputError(f"{root}: this is a case; its results are in {inside}. Give that directory.")
     return Results(root, read_json(root / METADATA))

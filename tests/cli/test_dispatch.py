@@ -31,12 +31,43 @@ def test_every_command_has_its_module_and_its_help(command, capsys):
     assert f"pycobre {command}" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("words", "text"), [([], "COMMAND"), (["fly"], "invalid choice: 'fly'")])
-def test_what_is_no_command_is_refused(words, text, capsys):
+@pytest.mark.parametrize(
+    ("words", "usage", "text", "hint"),
+    [
+        ([], "pycobre [", "COMMAND", "`pycobre --help` says what there is"),
+        (["fly"], "pycobre [", "invalid choice: 'fly'", "`pycobre --help` says what there is"),
+        (["rnu", "x"], "pycobre [", "invalid choice: 'rnu'", "did you mean `pycobre run`?"),
+        (["run", "x", "--wrokers=2"], "pycobre run", "--wrokers", "did you mean `--workers`?"),
+        (["run", "x", "y"], "pycobre run", "unrecognized arguments: y", "`pycobre run --help` says"),
+        (
+            ["run", "x", "--iterations", "z"],
+            "pycobre run",
+            "invalid int value: 'z'",
+            "`pycobre run --help` says",
+        ),
+    ],
+)
+def test_what_cannot_be_understood_is_refused_with_a_hint(words, usage, text, hint, capsys):
     with pytest.raises(SystemExit) as caught:
         main(words)
     assert caught.value.code == 2
-    assert text in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"usage: {usage}")
+    error, last = shown.splitlines()[-2:]
+    assert error.startswith("error: ")
+    assert text in error
+    assert last.startswith("hint: ")
+    assert hint in last
+
+
+def test_a_reader_that_goes_away_ends_a_command_as_it_ends_others():
+    """Without a word, and with the code of a closed pipe: what was not read was not a success."""
+    command = [sys.executable, "-m", "pycobre", "init"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.close()
+        process.stdout = None
+        _, said = process.communicate(timeout=250)
+    assert (process.returncode, said) == (141, "")
 
 
 def test_version(capsys):
@@ -63,13 +94,16 @@ def test_both_ways_to_start_it(command):
         (errors.SolverError("stuck"), 3, "why-did-my-run-stop"),
         (errors.InvalidBackend("x", ("local",)), 4, "pycobre doctor"),
         (errors.CollectiveFailed("barrier", 0, "rank 1 died", rank=1), 4, "the rank named above"),
-        (errors.WorkerError(1, -9, None), 4, "the rank named above"),
+        (errors.WorkerError(1, -9, None), 4, "--resume goes on from the newest checkpoint"),
+        (errors.WorkerError(1, 7, None), 4, "the rank named above"),
+        (errors.WorkerError(1, 1, IndexError("a bug")), 4, "the rank named above"),
+        (errors.InitializationFailed("tcp", "wrong token"), 4, "why-did-my-run-stop"),
         (
             errors.WorkerError(1, None, errors.SolverError("stuck", bundle="lp.bundle")),
             3,
             "pycobre replay lp.bundle",
         ),
-        (errors.WorkerError(0, None, errors.OutputError("disk full")), 2, "the rank named above"),
+        (errors.WorkerError(0, None, errors.OutputError("disk full")), 2, "name another file or directory"),
         (errors.WorkerError(1, None, errors.CaseError("bad case")), 1, "pycobre validate CASE"),
         (errors.ProblemError("no root"), 1, "building-problems"),
     ],

@@ -1,6 +1,7 @@
 """validate, simulate, compare, report and verify, as users type them."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,35 @@ def test_compare_tells_equal_runs_from_different_ones(case: Path, tmp_path: Path
     assert other.returncode == 1
     assert "convergence" in other.stdout
     assert "differs by up to" in other.stdout
+    assert "training.tree_seed 42 against 7" in " ".join(other.stdout.split())
+    assert re.search(r"differs by up to \S+ \(\w+\s+of\s+scenario\s+\d+,\s+stage\s+\d+", other.stdout)
+    assert max(map(len, other.stdout.splitlines())) <= 80
+    changed = tmp_path / "changed"
+    assert pycobre("init", "one-reservoir", changed).returncode == 0
+    hydros = changed / "system" / "hydros.json"
+    hydros.write_text(hydros.read_text().replace('"max_storage_hm3": 900', '"max_storage_hm3": 901'))
+    assert pycobre("run", changed, *SHORT).returncode == 0
+    files = pycobre("compare", case / "output", changed / "output").stdout
+    assert re.search(r"^input_hash .* against \S+: system/hydros\.json$", files, re.MULTILINE)
+    wrong = pycobre("compare", case, changed)
+    assert wrong.returncode == 2
+    assert (
+        f"{case}: this is a case; its results are in {case / 'output'}. Give that directory." in wrong.stderr
+    )
+
+
+def test_simulations_are_compared_too(case: Path, tmp_path: Path) -> None:
+    for name, scenarios in (("a", 3), ("b", 3), ("c", 2)):
+        done = pycobre("simulate", case, "--scenarios", scenarios, "--output", tmp_path / name, "--quiet")
+        assert done.returncode == 0, done.stderr
+    same = pycobre("compare", tmp_path / "a", tmp_path / "b")
+    assert (same.returncode, same.stdout.splitlines()[-1]) == (0, "the two runs are the same, bit for bit")
+    assert "iterations" not in same.stdout
+    other = pycobre("compare", tmp_path / "a", tmp_path / "c")
+    assert other.returncode == 1
+    assert re.search(r"^costs +36 rows against 24$", other.stdout, re.MULTILINE)
+    trained = pycobre("compare", tmp_path / "a", case / "output")
+    assert re.search(rf"^convergence +only in {case / 'output'}$", trained.stdout, re.MULTILINE)
 
 
 def test_simulate_uses_the_trained_policy(case: Path, tmp_path: Path) -> None:
@@ -78,6 +108,7 @@ def test_verify_prints_a_table_and_a_verdict(case: Path) -> None:
     rows = [line.split() for line in done.stdout.splitlines()[1:4]]
     assert [row[:3] for row in rows] == [["local", "1", "1"], ["shm", "1", "1"], ["shm", "2", "1"]]
     assert len({tuple(row[3:9]) for row in rows}) == 1
+    assert max(map(len, done.stdout.splitlines())) <= 80
     assert done.stdout.rstrip().endswith("all 3 runs are the same, bit for bit")
     wrong = pycobre("verify", case, "--backends", "smh")
     assert (wrong.returncode, "expected some of local, shm, tcp, mpi" in wrong.stderr) == (1, True)

@@ -82,6 +82,18 @@ def test_a_reader_that_goes_away_does_not_end_the_run(case: Path, tmp_path: Path
         process.stdout = None
         _, errors = process.communicate(timeout=PATIENCE_S)
     assert (tmp_path / "manifest.json").is_file(), errors
+    assert (process.returncode, errors) == (0, "pycobre: nobody reads the output any more; the run goes on\n")
+
+
+def test_nobody_reads_the_table_either(case: Path, tmp_path: Path) -> None:
+    command = [*PYCOBRE, "run", str(case), *SHORT, "--output", str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdout = None
+        _, errors = process.communicate(timeout=PATIENCE_S)
+    assert (process.returncode, "error" in errors) == (0, False), errors
+    assert (tmp_path / "manifest.json").is_file()
 
 
 def test_the_live_table_on_a_terminal(case: Path, tmp_path: Path) -> None:
@@ -144,13 +156,16 @@ def test_the_live_table_on_a_terminal(case: Path, tmp_path: Path) -> None:
             ("run", "{case}", "--output", "/proc/x", "--workers", "2"),
             2,
             "cannot create the checkpoint directory",
-            "the rank named above failed first",
+            "what was there is untouched; name another file or directory",
         ),
         (("run", "{case}", "--warm-start", "none.cobre"), 2, "cannot read the policy file", None),
         (("simulate", "{case}", "--policy", "none.cobre"), 2, "cannot read the policy file", None),
         (("report", "nowhere"), 2, "there is no such result directory", None),
         (("compare", "nowhere", "{case}"), 2, "there is no such result directory", None),
-        (("validate", "nowhere"), 2, "expected a case directory", None),
+        (("validate", "nowhere"), 2, "expected a case directory", "check that the path exists"),
+        (("replay", "none.cobre"), 2, "cannot read the lp bundle file", "name another file"),
+        (("verify", "{case}", "--ranks", "two"), 1, "--ranks: expected numbers separated by commas", None),
+        (("verify", "{case}", "--threads", "0"), 1, "--threads: expected numbers above 0", None),
         (("init", "one-reservor"), 1, "there is no example 'one-reservor'", None),
     ],
 )
@@ -178,6 +193,10 @@ def test_an_interrupt_ends_after_the_iteration_and_resumes(workers: str, case: P
         process.send_signal(signal.SIGINT)
         rest = process.stdout.read()
         assert process.wait(PATIENCE_S) == 130
+        assert process.stderr is not None
+        assert (
+            process.stderr.read() == "stopping when what is under way is done; Ctrl-C again stops at once\n"
+        )
     finished = [json.loads(line) for line in rest.splitlines() if "training_finished" in line]
     assert finished[0]["reason"] == "interrupted"
     reached = json.loads((tmp_path / "metadata.json").read_text())["iterations"]
@@ -187,6 +206,43 @@ def test_an_interrupt_ends_after_the_iteration_and_resumes(workers: str, case: P
     )
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)["iterations"] == reached + 2
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_changed_case_is_not_resumed_and_says_what_changed(
+    workers: str, case: Path, tmp_path: Path
+) -> None:
+    changed, output = tmp_path / "case", tmp_path / "output"
+    assert pycobre("init", "one-reservoir", changed).returncode == 0
+    hydros = changed / "system" / "hydros.json"
+    text = hydros.read_text()
+    assert '"max_storage_hm3": 900' in text
+    hydros.write_text(text.replace('"max_storage_hm3": 900', '"max_storage_hm3": 901'))
+    assert pycobre("run", case, *SHORT, "--quiet", "--output", output).returncode == 0
+    words = ("--resume", "--output", output, "--workers", workers, "--iterations", 5)
+    refused = pycobre("run", changed, *words, "--seed", 9)
+    assert refused.returncode == 2
+    assert (
+        "resume: expected the case of the earlier run, got another: training.tree_seed was 42, is 9; "
+        "system/hydros.json has changed. Train afresh, or warm-start from its policy."
+    ) in refused.stderr
+    more = pycobre("run", case, *words, "--scenarios", 0)
+    assert more.returncode == 0, more.stderr
+    assert "resumed after iteration 4\n" in more.stdout
+    assert "  iterations    5, stopped by iteration limit\n" in more.stdout
+
+
+def test_one_of_a_thing_is_not_called_many(case: Path, tmp_path: Path) -> None:
+    done = pycobre(
+        "run", case, "--iterations", 2, "--forward-passes", 1, "--scenarios", 1, "--output", tmp_path
+    )
+    assert "  1 forward pass · seed 42 · local backend, 1 rank × 1 thread\n" in done.stdout
+    assert "simulated 1 scenario: mean cost " in done.stdout
+    assert re.search(r"^  simulation    1 scenario, mean [\d,]+$", done.stdout, re.MULTILINE)
+    again = pycobre(
+        "simulate", case, "--policy", tmp_path / "policy/policy.cobre", "--output", tmp_path / "s"
+    )
+    assert "  simulation only · seed 42 · local backend, " in again.stdout
 
 
 def join_tcp(case: Path, output: Path, environ: dict[str, str]) -> subprocess.Popen[str]:
@@ -245,6 +301,31 @@ def test_mpiexec_joins_mpi(case: Path, document: dict[str, object], tmp_path: Pa
     found = json.loads(done.stdout)
     assert (found["backend"], found["ranks"]) == ("mpi", 2)
     assert found["policy_digest"] == document["policy_digest"]
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "text"),
+    [
+        (("{tmp}/absent",), 2, "hint: check that the path exists"),
+        (("{case}", "--output", "/proc/x"), 2, "hint: what was there is untouched"),
+        (("{case}", "--set", "training.tree_sed=1"), 1, "Did you mean 'training.tree_seed'?"),
+        (("{case}", "--workers", "2"), 1, "expected 1 under a launcher, got 2: PMI_SIZE announces 2 ranks"),
+    ],
+)
+def test_an_error_under_mpiexec_keeps_its_code_and_hint(
+    words: tuple[str, ...], code: int, text: str, case: Path, tmp_path: Path
+) -> None:
+    require_environment("mpich")
+    start = "import mpi4py, sys; from pycobre.cli import main; sys.exit(main())"
+    command = [*mpiexec("mpich", 2), str(environment("mpich") / "bin/python"), "-c", start, "run"]
+    command += [word.format(case=case, tmp=tmp_path) for word in words]
+    environ = {**os.environ, **variables("mpich")}
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=PATIENCE_S, env=environ, check=False
+    )
+    assert done.returncode == code, done.stderr
+    assert text in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_a_rank_that_cannot_read_the_case_ends_the_launchers_job(case: Path, tmp_path: Path) -> None:

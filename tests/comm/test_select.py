@@ -181,6 +181,7 @@ def test_a_backend_that_cannot_start_is_chained_from_its_cause(error, monkeypatc
             "unset MPI_LOCALNRANKS",
         ),
         ({"SLURM_PROCID": "1", "SLURM_NTASKS": "8"}, "SLURM_NTASKS announces 8", "COBRE_COMM_BACKEND=mpi"),
+        ({"SLURM_PROCID": "1", "SLURM_NTASKS": "8"}, "SLURM_NTASKS announces 8", "or COBRE_COMM_BACKEND=tcp"),
         (
             {"SLURM_PROCID": "1", "SLURM_NTASKS": "8", "SLURM_STEP_NUM_TASKS": "3", "SLURM_STEP_ID": "0"},
             "SLURM_STEP_NUM_TASKS announces 3",

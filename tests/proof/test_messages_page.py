@@ -15,6 +15,7 @@ import pytest
 
 import pycobre
 from pycobre import container
+from pycobre.cli.screen import STOPPING
 from pycobre.comm import (
     ShmConfig,
     TcpConfig,
@@ -34,6 +35,8 @@ from pycobre.errors import (
     WorkerError,
 )
 from pycobre.problem import Graph, Problem, build
+from pycobre.run.origin import refuse_another_case, write_origin
+from pycobre.run.workers import choose_backend
 from pycobre.sddp import IterationLimit, TrainOptions
 from pycobre.testing.problems import reservoir
 
@@ -116,6 +119,7 @@ def of_starting() -> Iterator[str]:
     yield f"BackendNotAvailable: {BackendNotAvailable('mpi', ('local',), 'mpi4py is not installed')}"
     yield raised(lambda: TcpConfig.from_env({"COBRE_TCP_COORDINATOR": "host"}))
     yield raised(lambda: create_communicator("local", environ={"OMPI_COMM_WORLD_SIZE": "4"}))
+    yield raised(lambda: choose_backend("auto", 2, {"PMI_SIZE": "2"}))
     yield raised(lambda: shm_segment.reserve(1 << 60))
     yield raised(lambda: create_communicator(TcpConfig(rank=0, size=2, port=0)))
     yield raised(lambda: create_communicator(ShmConfig(name, 0, 2, timeout_s=0.05)))
@@ -143,6 +147,10 @@ def of_files(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     pycobre.train(reservoir(2), options=options(1), output=directory / "out")
     yield raised(lambda: pycobre.train(reservoir(3), options=options(2), **run))
     yield raised(lambda: pycobre.train(reservoir(2), options=options(2, forward_passes=3), **run))
+    before = {"config": {"training": {"tree_seed": 42}}, "inputs": {"system/hydros.json": "one hash"}}
+    after = {"config": {"training": {"tree_seed": 9}}, "inputs": {"system/hydros.json": "another"}}
+    write_origin(directory, before)
+    yield raised(lambda: refuse_another_case(directory, after))
 
 
 def options(iterations: int, **given: Any) -> TrainOptions:
@@ -172,6 +180,7 @@ def produced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     texts += of_mpi(monkeypatch)
     texts += of_starting()
     texts += of_files(tmp_path, monkeypatch)
+    texts.append(STOPPING)
     texts.append(raised(lambda: pycobre.train(infeasible(), options=options(1))))
     with monkeypatch.context() as patched:
         patched.setattr("sys.executable", "/no/such/python")

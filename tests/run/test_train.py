@@ -22,7 +22,9 @@ from pycobre.errors import (
 from pycobre.events import Event, IterationFinished, TrainingStarted
 from pycobre.problem import Graph, Stage, build
 from pycobre.run import workers
-from pycobre.sddp import CVaR, RiskMeasure, Weights
+from pycobre.run.options import problem_options
+from pycobre.sddp import CVaR, RiskMeasure, TrainOptions, Weights
+from pycobre.solver import SolverOptions
 from pycobre.solver.bundle import read_bundle
 from pycobre.testing import run_ranks
 
@@ -136,6 +138,25 @@ def test_overrides_come_in_groups_too() -> None:
         pycobre.train(problem(), {"solver": {"primal_tolerence": 1e-6}})
 
 
+def test_a_group_of_a_problems_options_replaces_what_it_names() -> None:
+    before = TrainOptions(solver=SolverOptions(primal_tolerance=1e-9, dual_tolerance=1e-8))
+    after = problem_options(before, {"solver": {"primal_tolerance": 1e-7}, "seed": 3})
+    assert (after.solver.primal_tolerance, after.solver.dual_tolerance, after.seed) == (1e-7, 1e-8, 3)
+    assert after == problem_options(before, {"solver.primal_tolerance": 1e-7, "seed": 3})
+    measures = {"1": CVaR(0.5)}
+    assert problem_options(before, {"risk": measures}).risk == measures
+
+
+def test_results_show_as_one_line() -> None:
+    result = pycobre.train(problem(), options=options(2))
+    assert repr(result).startswith("<TrainingResult: 2 iterations (stopped by iteration_limit), lower bound ")
+    assert result.policy_digest[:12] in repr(result)
+    simulated = pycobre.simulate(problem(), result.policy, 3)
+    assert repr(simulated).startswith("<SimulationResult: 3 scenarios, mean cost ")
+    assert repr(simulated).endswith(", tables paths, states>")
+    assert "\n" not in repr(result) + repr(simulated)
+
+
 def test_training_works_from_a_thread() -> None:
     results: list[pycobre.run.TrainingResult] = []
     thread = threading.Thread(
@@ -167,6 +188,17 @@ def test_training_works_from_a_thread() -> None:
         ),
         ({"config_overrides": {"solver.primal": 3}}, OptionError, "solver.primal: there is no such option"),
         ({"config_overrides": {"forward_passes": "3"}}, OptionError, "forward_passes: expected int, got '3'"),
+        (
+            {"config_overrides": {"iteration_limit": "9"}},
+            OptionError,
+            "iteration_limit: expected int, got '9'",
+        ),
+        ({"config_overrides": {"time_limit": None}}, OptionError, "time_limit: expected float, got None"),
+        (
+            {"config_overrides": {"solver": {"primal_tolerance": "x"}}},
+            OptionError,
+            "solver.primal_tolerance: expected float, got 'x'",
+        ),
         ({"config_overrides": {"seed.x": 1}}, OptionError, "expected a group of options at 'seed'"),
         ({"resume": True}, OptionError, "resume: expected the output directory of the earlier run"),
     ],
@@ -215,6 +247,13 @@ def test_a_backend_that_cannot_run_here_is_refused(monkeypatch: pytest.MonkeyPat
 
 def test_auto_takes_tcp_where_a_coordinator_is_announced() -> None:
     assert workers.choose_backend("auto", 2, {"COBRE_TCP_COORDINATOR": "here"}) == "tcp"
+    assert (
+        workers.choose_backend("auto", 2, {"COBRE_TCP_COORDINATOR": "here", "COBRE_TCP_SIZE": "2"}) == "tcp"
+    )
+    with pytest.raises(
+        OptionError, match="expected 1 under a launcher, got 2: OMPI_COMM_WORLD_SIZE announces 3"
+    ):
+        workers.choose_backend("auto", 2, {"OMPI_COMM_WORLD_SIZE": "3"})
     assert workers.choose_backend("auto", 2, {}) == "shm"
 
 

@@ -10,14 +10,14 @@ and give it a line in `COMMANDS`. An exception becomes an exit code and a hint h
 
 from __future__ import annotations
 
-import argparse
 import importlib
 import sys
 import warnings
 from collections.abc import Sequence
 
 import pycobre
-from pycobre.cli.exits import describe, exit_code
+from pycobre.cli.exits import UNREAD, describe, exit_code, silence
+from pycobre.cli.parser import Parser
 from pycobre.errors import CobreError
 
 #: What each command does, in the order of `pycobre --help`.
@@ -42,11 +42,15 @@ _NEXT = "Every command explains itself: pycobre COMMAND --help"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    arguments = _parser(words).parse_args(words)
+    arguments = _parser(words).understand(words)
     warnings.showwarning = lambda message, *rest: print(f"warning: {message}", file=sys.stderr)
     command = importlib.import_module(f"pycobre.cli.{arguments.command}")
     try:
         code: int = command.run(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        silence(sys.stdout)
+        return UNREAD
     except (CobreError, OSError) as error:
         print(describe(error), file=sys.stderr)
         return exit_code(error)
@@ -56,16 +60,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def _parser(words: Sequence[str]) -> argparse.ArgumentParser:
+def _parser(words: Sequence[str]) -> Parser:
     """A parser that knows all commands by name but loads only the one that is asked for."""
-    parser = argparse.ArgumentParser(
-        prog="pycobre", description=pycobre.__doc__.splitlines()[0], epilog=_NEXT
-    )
+    parser = Parser(prog="pycobre", description=pycobre.__doc__.splitlines()[0], epilog=_NEXT)
     parser.add_argument("--version", action="version", version=f"pycobre {pycobre.__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
     asked = next((word for word in words if not word.startswith("-")), None)
     for name, purpose in COMMANDS.items():
         command = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
+        command.set_defaults(parser=command)
         if name == asked:
             importlib.import_module(f"pycobre.cli.{name}").add_arguments(command)
     return parser

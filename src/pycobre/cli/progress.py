@@ -20,7 +20,7 @@ from pycobre.events import (
     WarningRaised,
 )
 
-__all__ = ["Progress", "amount", "duration", "row"]
+__all__ = ["Progress", "amount", "counted", "duration", "row"]
 
 SHOWN = 10
 
@@ -38,6 +38,7 @@ class Progress:
     checkpoint: int | None = None
     warnings: list[str] = field(default_factory=list)
     started: float = field(default_factory=time.monotonic)
+    stopping: bool = False
 
     def feed(self, event: Event) -> None:
         """Take one event in; those of other ranks than 0 only count where ranks differ."""
@@ -83,6 +84,11 @@ def amount(value: float) -> str:
     return f"{value:,.2f}" if abs(value) < 1e6 else f"{value:,.0f}" if abs(value) < 1e11 else f"{value:.6e}"
 
 
+def counted(count: int, one: str, many: str | None = None) -> str:
+    """A number of things in words."""
+    return f"{count} {one if count == 1 else many or f'{one}s'}"
+
+
 def duration(seconds: float) -> str:
     """Seconds as people write them."""
     if seconds < 10:
@@ -98,6 +104,12 @@ def duration(seconds: float) -> str:
     )
 
 
+def _percent(share: float) -> str:
+    """A gap in at most 8 characters: hundredths while they matter, then tenths, then whole percents, then nothing."""
+    digits = next((digits for limit, digits in ((1.0, 2), (10.0, 1), (100.0, 0)) if abs(share) < limit), None)
+    return "–" if digits is None else f"{100 * share:.{digits}f} %"
+
+
 def row(event: IterationFinished) -> tuple[str, ...]:
     """One iteration as cells: iteration, bounds, gap, cuts, LPs per second, time."""
     rate = event.lp_solves / event.elapsed_s if event.elapsed_s > 0 else 0.0
@@ -105,7 +117,7 @@ def row(event: IterationFinished) -> tuple[str, ...]:
         str(event.iteration),
         amount(event.lower_bound),
         amount(event.upper_bound),
-        f"{100 * event.gap:.2f} %" if abs(event.gap) < 100 else "–",
+        _percent(event.gap),
         f"{event.cuts_active}",
         f"{rate:,.0f}",
         duration(event.total_s),

@@ -6,6 +6,8 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
+from pycobre.errors import OutputError, SolverError
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The bundle, and where to write its LP."""
@@ -22,7 +24,10 @@ def run(arguments: argparse.Namespace) -> int:
     from pycobre.solver.explicit import write_lp
     from pycobre.solver.report import numerical_report
 
-    bundle = read_bundle(arguments.file)
+    try:
+        bundle = read_bundle(arguments.file)
+    except SolverError as error:  # of the file, not of the LP in it
+        raise OutputError(str(error)) from error
     template, rows = bundle.model.template, 0 if bundle.pool is None else bundle.pool.count
     print(f"{template.num_cols} columns, {template.num_rows} rows, {rows} pool rows")
     print(f"{len(bundle.values)} openings, of which the last one failed")

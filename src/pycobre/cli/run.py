@@ -10,6 +10,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pycobre.cli.exits import describe, exit_code, silence
 from pycobre.comm.select import joins_mpi
 from pycobre.errors import BackendError, CobreError, OptionError
 from pycobre.events import Event
@@ -17,6 +18,7 @@ from pycobre.run.api import communicator_for, run_here, run_request, waiting_wor
 from pycobre.run.stopping import StopSwitch
 
 if TYPE_CHECKING:
+    from pycobre.comm import Communicator
     from pycobre.comm.launch import RankGroup
     from pycobre.run.report import Report
     from pycobre.run.request import Request
@@ -76,9 +78,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def prepare(arguments: argparse.Namespace, make: Callable[[argparse.Namespace], Request]) -> Request:
-    """The request that `make` reads; where it cannot, a launcher's other ranks are told before the error is raised.
+    """The request that `make` reads; where it cannot, a launcher's whole job ends with the error's exit code.
 
-    They would wait for this rank to join MPI, some launchers for ever.
+    The other ranks would wait for this one to join MPI, some launchers for ever.
     """
     try:
         return make(arguments)
@@ -87,8 +89,24 @@ def prepare(arguments: argparse.Namespace, make: Callable[[argparse.Namespace], 
     if arguments.workers == 1 and joins_mpi(None if arguments.backend == "auto" else arguments.backend):
         # Where this rank cannot join, the others cannot either, and its own error is the one to show.
         with suppress(BackendError), communicator_for(arguments.backend) as comm:
-            comm.abort(str(failure))
+            _end_job(comm, failure)
     raise failure
+
+
+def _end_job(comm: Communicator, error: Exception) -> None:
+    """Under MPI with several ranks: say the error and end the launcher's job with its exit code; else do nothing.
+
+    An exception that left the communicator's block would end the job too, with a traceback and the code 1.
+    """
+    from pycobre.run.pipeline import backend_name
+
+    if comm.size == 1 or backend_name(comm) != "mpi":
+        return
+    print(describe(error), file=sys.stderr, flush=True)
+    try:
+        sys.exit(exit_code(error))
+    except SystemExit:
+        comm.abort(f"{type(error).__name__}, as said above")  # its exit code is that of the exception in hand
 
 
 def run_shown(arguments: argparse.Namespace, request: Request, group: RankGroup | None) -> int:
@@ -96,19 +114,28 @@ def run_shown(arguments: argparse.Namespace, request: Request, group: RankGroup 
     if arguments.workers > 1:
         assert group is not None
         with _Show(arguments, request, arguments.workers, group.backend) as show:
-            report, _ = run_request(request, arguments.backend, arguments.workers, show, group)
+            switch = StopSwitch(show.stopping)
+            report, _ = run_request(request, arguments.backend, arguments.workers, show, group, switch)
             show.report(report)
     else:
-        from pycobre.run.pipeline import backend_name
-
         with communicator_for(arguments.backend) as comm:
-            if comm.rank != 0:
-                report = run_here(request, comm, None, StopSwitch())
-            else:
-                with _Show(arguments, request, comm.size, backend_name(comm)) as show:
-                    report = run_here(request, comm, show, StopSwitch())
-                    show.report(report)
+            try:
+                report = _run_rank(arguments, request, comm)
+            except (CobreError, OSError) as error:
+                _end_job(comm, error)
+                raise
     return INTERRUPTED if report.metadata.get("termination_reason") == "interrupted" else 0
+
+
+def _run_rank(arguments: argparse.Namespace, request: Request, comm: Communicator) -> Report:
+    from pycobre.run.pipeline import backend_name
+
+    if comm.rank != 0:
+        return run_here(request, comm, None, StopSwitch())
+    with _Show(arguments, request, comm.size, backend_name(comm)) as show:
+        report = run_here(request, comm, show, StopSwitch(show.stopping))
+        show.report(report)
+    return report
 
 
 def check_counts(arguments: argparse.Namespace) -> None:
@@ -177,13 +204,17 @@ class _Show:
         from pycobre.cli.summary import header
 
         if self._form == "human" and not self._quiet:
-            print(header(self._request, self._ranks, self._backend), flush=True)
+            _say(header(self._request, self._ranks, self._backend))
         self._screens.append(self._stack.enter_context(screen_for(self._form, self._quiet, sys.stdout)))
         return self
 
     def __call__(self, event: Event) -> None:
         for screen in self._screens:
             screen(event)
+
+    def stopping(self) -> None:
+        for screen in self._screens:
+            screen.stopping()
 
     def report(self, report: Report) -> None:
         self._report = report
@@ -195,8 +226,16 @@ class _Show:
         if self._form == "human":
             from pycobre.cli.summary import summary
 
-            print(summary(self._report, self._request))
+            _say(summary(self._report, self._request))
         elif self._form == "json":
             document = dict(self._report.metadata, output_dir=self._request.output)
             document.pop("entities", None)
-            print(json.dumps(document, indent=2))
+            _say(json.dumps(document, indent=2))
+
+
+def _say(text: str) -> None:
+    """Print; a reader that has gone away does not end a run."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        silence(sys.stdout)

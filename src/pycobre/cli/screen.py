@@ -7,30 +7,43 @@ writes them. A reader that goes away (a closed pipe) ends the showing and not th
 from __future__ import annotations
 
 import json
+import os
 import queue
 import sys
 import threading
 import time
 from typing import IO, Any, Protocol
 
-from pycobre.cli.progress import Progress, amount, duration, row
-from pycobre.events import Event, IterationFinished, SimulationFinished, WarningRaised
+from pycobre.cli.exits import silence
+from pycobre.cli.progress import Progress, amount, counted, duration, row
+from pycobre.events import Event, IterationFinished, SimulationFinished, TrainingStarted, WarningRaised
 
 __all__ = ["JsonLines", "LineScreen", "LiveScreen", "Screen", "Silent", "screen_for"]
 
 HEADINGS = ("iteration", "lower bound", "upper bound", "gap", "cuts", "LP/s", "time")
 EVERY_S = 2.0
+STOPPING = "stopping when what is under way is done; Ctrl-C again stops at once"
 
 
 class Screen(Protocol):
     """Something that shows a run; a context manager around it."""
 
     def __call__(self, event: Event) -> None: ...
+    def stopping(self) -> None:
+        """Somebody asked the run to stop; called from a signal's handler, so between any two steps of anything."""
+
     def __enter__(self) -> Screen: ...
     def __exit__(self, *error: object) -> None: ...
 
 
-class Silent:
+class _Plain:
+    """Says on standard error that the run is about to stop: the other stream may be a file or a program's."""
+
+    def stopping(self) -> None:
+        os.write(2, f"{STOPPING}\n".encode())  # sys.stderr may be in the middle of a line of its own
+
+
+class Silent(_Plain):
     """Shows nothing."""
 
     def __call__(self, event: Event) -> None:
@@ -59,6 +72,9 @@ class LiveScreen:
     def __call__(self, event: Event) -> None:
         self._progress.feed(event)
 
+    def stopping(self) -> None:
+        self._progress.stopping = True
+
     def __enter__(self) -> LiveScreen:
         self._live.start()
         return self
@@ -76,7 +92,7 @@ class LiveScreen:
         from rich.text import Text
 
         known = self._progress
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, expand=False)
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
         for name in HEADINGS:
             table.add_column(
                 name, justify="right", no_wrap=True, style="bold" if name == "lower bound" else ""
@@ -93,10 +109,13 @@ class LiveScreen:
             note += f" · {duration(left)} left" if left is not None and done < total else ""
         bar = Table.grid(padding=(0, 1))
         bar.add_row(Text(what), ProgressBar(total=total or None, completed=done, width=36), Text(note))
-        return Group(table, bar)
+        earlier = known.first_iteration - 1
+        notes = [f"resumed after iteration {earlier}"] if earlier else []
+        notes += [STOPPING] if known.stopping else []
+        return Group("", table, "", bar, *(Text(text, style="yellow") for text in notes))
 
 
-class LineScreen:
+class LineScreen(_Plain):
     """Plain lines, at most one every two seconds, aligned so that they read as a table in a log."""
 
     WIDTHS = (9, 16, 16, 11, 8, 9, 10)
@@ -112,9 +131,13 @@ class LineScreen:
             self._writer.put(f"warning: {event.message}")
         elif event.worker_id != 0:
             return
+        elif isinstance(event, TrainingStarted) and event.first_iteration > 1:
+            self._writer.put(f"resumed after iteration {event.first_iteration - 1}")
         elif isinstance(event, SimulationFinished):
             self._flush()
-            self._writer.put(f"simulated {event.scenarios} scenarios: mean cost {amount(event.mean)}")
+            self._writer.put(
+                f"simulated {counted(event.scenarios, 'scenario')}: mean cost {amount(event.mean)}"
+            )
         elif isinstance(event, IterationFinished):
             self._pending = event
             if time.monotonic() - self._last >= EVERY_S:
@@ -138,7 +161,7 @@ class LineScreen:
         self._pending, self._last = None, time.monotonic()
 
 
-class JsonLines:
+class JsonLines(_Plain):
     """Every event as one line of JSON."""
 
     def __init__(self, stream: IO[str]) -> None:
@@ -182,6 +205,7 @@ class _Writer:
                     self._stream.flush()
             self._stream.flush()
         except BrokenPipeError:
+            silence(self._stream)
             print("pycobre: nobody reads the output any more; the run goes on", file=sys.stderr)
 
 

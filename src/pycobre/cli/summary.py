@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from pycobre.cli.progress import amount, duration
+from pycobre.cli.progress import amount, counted, duration
 from pycobre.run.report import Report
 from pycobre.run.request import CaseSource, Request
 
@@ -29,15 +29,16 @@ def header(request: Request, ranks: int, backend: str) -> str:
         (len(case.buses), "bus", "buses"),
         (len(case.lines), "line", "lines"),
     )
-    sizes = " · ".join(f"{count} {one if count == 1 else many}" for count, one, many in counts if count)
+    sizes = " · ".join(counted(*each) for each in counts if each[0])
     passes = getattr(training.selection, "forward_passes", None)
-    shares = f"{backend} backend, {_counted(ranks, 'rank')} × {_counted(request.threads, 'thread')}"
+    work = counted(passes, "forward pass", "forward passes") if passes else "all forward passes"
+    shares = f"{backend} backend, {counted(ranks, 'rank')} × {counted(request.threads, 'thread')}"
     seed = 42 if training.tree_seed is None else abs(training.tree_seed)
     return "\n".join(
         (
             f"pycobre · {case.name}",
             f"  {sizes}",
-            f"  {passes or 'all'} forward passes · seed {seed} · {shares}",
+            f"  {work if request.train else 'simulation only'} · seed {seed} · {shares}",
             f"  results in {request.output}",
         )
     )
@@ -54,14 +55,15 @@ def summary(report: Report, request: Request) -> str:
             f"  lower bound   {amount(found['lower_bound'])}",
             f"  upper bound   {amount(found['upper_bound'])}{interval}",
             f"  gap           {100 * found['gap']:.3f} %{_gap_interval(found)}",
-            f"  iterations    {found['iterations']}, stopped by {found['termination_reason'].replace('_', ' ')}",
+            f"  iterations    {found['iterations']}, {_stopped(found['termination_reason'])}",
             f"  cuts          {found['total_cuts']}",
         ]
     if "simulation" in found:
         cost = found["simulation"]
-        mean = f"mean {amount(cost['mean'])} ± {amount(cost['half_width'])}"
-        lines.append(f"  simulation    {cost['scenarios']} scenarios, {mean}")
-    lines += [*_efficiency(report), f"  backend       {found['backend']}, {_counted(found['ranks'], 'rank')}"]
+        half = f" ± {amount(cost['half_width'])} (95 %)" if cost["scenarios"] > 1 else ""
+        scenarios = counted(cost["scenarios"], "scenario")
+        lines.append(f"  simulation    {scenarios}, mean {amount(cost['mean'])}{half}")
+    lines += [*_efficiency(report), f"  backend       {found['backend']}, {counted(found['ranks'], 'rank')}"]
     lines.append(f"  time          {duration(found['elapsed_s'])}")
     if "policy_digest" in found:
         lines.append(f"  policy        {found['policy_digest']}")
@@ -74,15 +76,15 @@ def summary(report: Report, request: Request) -> str:
     return "\n".join(lines)
 
 
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+def _stopped(reason: str) -> str:
+    return "interrupted" if reason == "interrupted" else f"stopped by {reason.replace('_', ' ')}"
 
 
 def _gap_interval(found: Mapping[str, Any]) -> str:
     """What the interval of the upper bound means for the gap; nothing where there is none."""
     half = found["upper_bound_half_width"]
     return (
-        f" ± {100 * half / max(1.0, abs(found['lower_bound'])):.3f} (95 %)"
+        f" ± {100 * half / max(1.0, abs(found['lower_bound'])):.3f} % (95 %)"
         if half == half and half > 0
         else ""
     )

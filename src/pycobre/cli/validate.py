@@ -7,7 +7,8 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from pycobre.cli.exits import files_absent
+from pycobre.cli.exits import files_absent, findings_hint
+from pycobre.cli.progress import counted
 from pycobre.model.findings import Finding, Severity
 
 INVALID = 1
@@ -47,13 +48,9 @@ def _shown(case: Path, findings: tuple[Finding, ...], errors: int) -> str:
         return f"{case}: valid\nnext: pycobre run {case}"
     warnings = len(findings) - errors
     lines = [str(finding) for finding in sorted(findings, key=lambda f: f.severity is not Severity.ERROR)]
-    lines.append(f"{case}: {_counted(errors, 'error')}, {_counted(warnings, 'warning')}")
+    lines.append(f"{case}: {counted(errors, 'error')}, {counted(warnings, 'warning')}")
     if not errors:
         lines.append(f"next: pycobre run {case}")
-    elif any(finding.kind != "missing_case" for finding in findings):
-        lines.append("hint: errors of later layers may show once these are mended")
+    else:
+        lines.append(f"hint: {findings_hint(findings)}")
     return "\n".join(lines)
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -36,7 +36,7 @@ class Way:
     threads: int
 
     def __str__(self) -> str:
-        return f"{self.backend:6}{self.ranks:6}{self.threads:9}"
+        return f"{self.backend:7}{self.ranks:6}{self.threads:9}"
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,10 @@ class Fingerprint:
 
     def __str__(self) -> str:
         hashes = (self.lower, self.upper, self.cuts, self.policy, self.tables)
-        return f"{self.iterations:>6}" + "".join(f"  {text[:8]:8}" for text in hashes)
+        return f"{self.iterations:>6}" + "".join(f"  {text[:7]:7}" for text in hashes)
 
 
-HEADING = "backend ranks  threads  iter  lower     upper     cuts      policy    tables"
+HEADING = "backend ranks  threads  iter  lower    upper    cuts     policy   tables"
 
 
 class _RunFailed(Exception):
@@ -86,7 +86,9 @@ def run(arguments: argparse.Namespace) -> int:
     launcher = shlex.split(arguments.mpiexec)
     if not launcher or shutil.which(launcher[0]) is None:
         reasons.setdefault("mpi", f"there is no {arguments.mpiexec!r} on the PATH")
-    wanted = list(ways(_names(arguments.backends), _numbers(arguments.ranks), _numbers(arguments.threads)))
+    wanted = list(
+        ways(_names(arguments.backends), _numbers(arguments, "ranks"), _numbers(arguments, "threads"))
+    )
     print(HEADING)
     first: Fingerprint | None = None
     differing = skipped = failed = 0
@@ -102,9 +104,9 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"{way}  failed: {failure}", flush=True)
             continue
         first = first or found
-        verdict = "" if found == first else f"  differs in {_differences(first, found)}"
+        verdict = "" if found == first else f"differs in {_differences(first, found)}"
         differing += bool(verdict)
-        print(f"{way}{found}{verdict}  ({duration(seconds)})", flush=True)
+        print(f"{way}{found}  {verdict or duration(seconds)}", flush=True)
     print()
     ran = len(wanted) - skipped
     if failed:
@@ -200,13 +202,14 @@ def _mpi_flags(launcher: str) -> list[str]:
     return ["--oversubscribe", *(["--allow-run-as-root"] if os.geteuid() == 0 else [])]
 
 
-def _numbers(text: str) -> list[int]:
+def _numbers(arguments: argparse.Namespace, option: str) -> list[int]:
+    text: str = getattr(arguments, option)
     try:
         numbers = [int(part) for part in text.split(",")]
     except ValueError as cause:
-        raise OptionError(f"expected numbers separated by commas, got {text!r}.") from cause
+        raise OptionError(f"--{option}: expected numbers separated by commas, got {text!r}.") from cause
     if min(numbers) < 1:
-        raise OptionError(f"expected numbers above 0, got {text!r}.")
+        raise OptionError(f"--{option}: expected numbers above 0, got {text!r}.")
     return numbers
 
 

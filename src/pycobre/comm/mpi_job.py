@@ -163,8 +163,11 @@ def install_abort_hooks(mpi: Any) -> None:
 
 
 def print_current_exception() -> None:
-    """Print the traceback of the exception being handled, if any: after `end_job` nobody can."""
-    if sys.exc_info()[1] is not None:
+    """Print the traceback of the exception being handled, if any: after `end_job` nobody can.
+
+    Whoever ends by `sys.exit` has said why.
+    """
+    if not isinstance(sys.exc_info()[1], SystemExit | None):
         traceback.print_exc()
     _flush()
 

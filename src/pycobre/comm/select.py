@@ -169,7 +169,7 @@ def _load(module: str, name: str) -> Callable[..., Communicator]:
 
 def _refuse_silent_copies(comm: Communicator, kind: BackendKind, environ: Mapping[str, str]) -> None:
     """N processes that each believe to be the whole run would do the same work N times."""
-    announced = _announced_size(environ)
+    announced = announced_size(environ)
     if announced is None or comm.size > 1:
         return
     variable, size = announced
@@ -179,6 +179,8 @@ def _refuse_silent_copies(comm: Communicator, kind: BackendKind, environ: Mappin
     elif kind is not BackendKind.MPI:
         status = _mpi_status()
         fix += ": COBRE_COMM_BACKEND=mpi" + ("" if status else f" ({status.reason})")
+        if variable.startswith("SLURM_"):
+            fix += ", or COBRE_COMM_BACKEND=tcp, which finds its ranks by SLURM's variables"
     else:
         fix += ": mpi4py must be built for the MPI whose launcher started the processes"
     raise InitializationFailed(
@@ -188,7 +190,7 @@ def _refuse_silent_copies(comm: Communicator, kind: BackendKind, environ: Mappin
     )
 
 
-def _announced_size(environ: Mapping[str, str]) -> tuple[str, int] | None:
+def announced_size(environ: Mapping[str, str]) -> tuple[str, int] | None:
     """The variable with which a launcher says that there are several ranks, and how many."""
     variables = ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "COBRE_TCP_SIZE", "COBRE_SHM_SIZE"]
     # In a batch script Slurm sets the job's number of tasks for one process; only srun starts one per task.

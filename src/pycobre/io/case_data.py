@@ -59,7 +59,10 @@ def case_from_data(sections: Mapping[str, Any], columns: Mapping[str, NDArray[An
 
 
 def identity(case: Case) -> dict[str, Any]:
-    """What a case's files say of it: one hash of the configuration, one of everything else, the configuration."""
+    """What a case's files say of it: one hash of the configuration, one of everything else, both in full.
+
+    `inputs` are the hashes of the single files, by which one can say what has changed.
+    """
     from pycobre.io.write_case import case_files
 
     files = case_files(case)
@@ -71,6 +74,9 @@ def identity(case: Case) -> dict[str, Any]:
         "input_hash": digest.hexdigest(),
         "config_hash": hashlib.sha256(files["config.json"]).hexdigest(),
         "config": json.loads(files["config.json"]),
+        "inputs": {
+            name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files) if name != "config.json"
+        },
     }
 
 

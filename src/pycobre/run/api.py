@@ -43,9 +43,12 @@ __all__ = [
 Callback = Callable[[Event], object]
 
 
-@frozen(eq=False)
+@frozen(eq=False, repr=False)
 class TrainingResult:
-    """A trained policy and how it came about."""
+    """A trained policy and how it came about.
+
+    It shows as one line; every part has its own field.
+    """
 
     policy: Policy
     convergence_history: pa.Table  #: one row per iteration
@@ -61,8 +64,15 @@ class TrainingResult:
     warnings: tuple[str, ...]
     metadata: Mapping[str, Any]
 
+    def __repr__(self) -> str:
+        return (
+            f"<TrainingResult: {self.iterations} iterations (stopped by {self.termination_reason}), "
+            f"lower bound {self.final_lower_bound:.10g}, upper bound {self.final_upper_bound:.10g}, "
+            f"{self.total_cuts} cuts, policy {self.policy_digest[:12]}…>"
+        )
 
-@frozen(eq=False)
+
+@frozen(eq=False, repr=False)
 class SimulationResult:
     """Simulated scenarios as tables by name, and the cost over all of them."""
 
@@ -73,6 +83,12 @@ class SimulationResult:
     half_width: float  #: of the 95 % interval of the mean
     workers: tuple[WorkerInfo, ...] | None
     metadata: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return (
+            f"<SimulationResult: {self.scenarios} scenarios, mean cost {self.mean_cost:.10g} ± "
+            f"{self.half_width:.4g}, tables {', '.join(self.tables)}>"
+        )
 
 
 def train(
@@ -195,6 +211,7 @@ def run_request(
     num_workers: int,
     callback: Callback | None,
     group: RankGroup | None = None,
+    switch: StopSwitch | None = None,
 ) -> tuple[Report, tuple[WorkerInfo, ...] | None]:
     """Run a request here or on workers, those of `group` if they have been started already.
 
@@ -202,7 +219,7 @@ def run_request(
     """
     at_least_one("num_workers", num_workers)
     at_least_one("threads", request.threads)
-    switch = StopSwitch()
+    switch = switch or StopSwitch()
     if num_workers > 1:
         _require_sound(request)
         _warn_of_idle_workers(request, num_workers)
@@ -260,10 +277,10 @@ def _source(
         from pycobre.problem import Problem
 
         if isinstance(given, Problem):
-            from pycobre.run.options import by_path, problem_options
+            from pycobre.run.options import problem_options
             from pycobre.sddp import TrainOptions
 
-            return ProblemSource(given, problem_options(options or TrainOptions(), by_path(overrides)))
+            return ProblemSource(given, problem_options(options or TrainOptions(), overrides))
     if options is not None:
         raise OptionError("options: expected config_overrides for a case, got TrainOptions.")
     from pycobre.io import load_case, with_overrides

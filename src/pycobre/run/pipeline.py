@@ -19,6 +19,7 @@ from pycobre.errors import OptionError, OutputError
 from pycobre.events import Event, WarningRaised
 from pycobre.io.schemas import TABLES
 from pycobre.io.tables import MANIFEST, write_json, write_manifest, write_table
+from pycobre.run.origin import refuse_another_case, write_origin
 from pycobre.run.report import Report
 from pycobre.run.request import Request
 from pycobre.run.share import from_rank_zero, gathered, gathered_tables
@@ -148,8 +149,8 @@ def _train(
     if request.output is not None:
         directory = Path(request.output) / "checkpoints"
         if request.resume:
-            state = _resume(directory, comm, emit)
-        from_rank_zero(comm, lambda: _prepared(directory, fresh=not request.resume))
+            state = _resume(directory, study, comm, emit)
+        from_rank_zero(comm, lambda: _prepared(directory, study, fresh=not request.resume))
         if comm.rank == 0:
             checkpoints = Checkpoints(
                 directory, iterations=study.checkpoint_iterations, minutes=request.checkpoint_minutes
@@ -171,13 +172,15 @@ def _train(
     )
 
 
-def _resume(directory: Path, comm: Communicator, emit: Emit) -> TrainingState:
+def _resume(directory: Path, study: Study, comm: Communicator, emit: Emit) -> TrainingState:
     """The newest readable checkpoint, read by rank 0 and sent to all: the others need not see its disk."""
     faults: list[str] = []
 
     def produce() -> bytes:
         state, found = latest(directory)
         faults.extend(found)
+        if state.fingerprint != study.problem.fingerprint:
+            refuse_another_case(directory.parent, study.metadata)
         return pack_checkpoint(state)
 
     state = unpack_checkpoint(from_rank_zero(comm, produce), str(directory))
@@ -186,11 +189,12 @@ def _resume(directory: Path, comm: Communicator, emit: Emit) -> TrainingState:
     return state
 
 
-def _prepared(directory: Path, *, fresh: bool) -> bytes:
+def _prepared(directory: Path, study: Study, *, fresh: bool) -> bytes:
     Checkpoints(directory)
     remove_unfinished(directory.parent)
     if fresh:
         set_aside(directory)
+        write_origin(directory.parent, study.metadata)
     # A manifest means that the results are complete, which from here on they are not.
     (directory.parent / MANIFEST).unlink(missing_ok=True)
     return b""

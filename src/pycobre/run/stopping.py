@@ -14,10 +14,14 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class StopSwitch:
-    """Remembers that somebody asked the run to stop, and whether it was a signal."""
+    """Remembers that somebody asked the run to stop, and whether it was a signal.
 
-    def __init__(self) -> None:
+    `on_signal` is called by the first signal, between any two steps of the main thread: it should do little.
+    """
+
+    def __init__(self, on_signal: Callable[[], None] | None = None) -> None:
         self._event = threading.Event()
+        self._on_signal = on_signal
         self.interrupted = False
 
     def __call__(self) -> bool:
@@ -25,6 +29,13 @@ class StopSwitch:
 
     def set(self) -> None:
         self._event.set()
+
+    def interrupt(self) -> None:
+        """A first signal has come."""
+        self.interrupted = True
+        self.set()
+        if self._on_signal is not None:
+            self._on_signal()
 
 
 class catching_signals:
@@ -55,7 +66,6 @@ class catching_signals:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self._switch.interrupted:
             raise KeyboardInterrupt
-        self._switch.interrupted = True
-        self._switch.set()
+        self._switch.interrupt()
         if self._on_stop is not None:
             self._on_stop()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pycobre.comm import available_backends
 from pycobre.comm.channel import Kind
 from pycobre.comm.launch import RankGroup
+from pycobre.comm.select import announced_size
 from pycobre.errors import BackendNotAvailable, InvalidBackend, OptionError
 from pycobre.events import Event, event_from_dict
 from pycobre.frozen import frozen
@@ -39,6 +40,12 @@ def choose_backend(backend: str, workers: int, environ: Mapping[str, str] | None
     environ = os.environ if environ is None else environ
     if backend not in NAMES:
         raise InvalidBackend(backend, NAMES)
+    announced = announced_size(environ)
+    if announced is not None and not announced[0].startswith("COBRE_"):
+        raise OptionError(
+            f"num_workers: expected 1 under a launcher, got {workers}: {announced[0]} announces {announced[1]} "
+            "ranks, each of which would start workers for the same run. Let either start processes, not both."
+        )
     if backend == "mpi":
         raise OptionError(
             f"num_workers: expected 1 with the mpi backend, got {workers}. "
@@ -46,7 +53,7 @@ def choose_backend(backend: str, workers: int, environ: Mapping[str, str] | None
         )
     if backend == "local":
         raise OptionError(
-            f"num_workers: expected 1 with the local backend, got {workers}. Use backend='auto' for several workers."
+            f"num_workers: expected 1 with the local backend, got {workers}. Choose auto, shm or tcp for several."
         )
     status = available_backends()
     if backend == "auto":
