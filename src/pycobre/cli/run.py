@@ -149,7 +149,6 @@ def check_counts(arguments: argparse.Namespace) -> None:
 def _request(arguments: argparse.Namespace) -> Request:
     from pycobre.io import load_case, with_overrides
     from pycobre.run.request import CaseSource, Request
-    from pycobre.sddp import Policy
 
     overrides = settings(arguments)
     if arguments.iterations is not None:
@@ -159,7 +158,11 @@ def _request(arguments: argparse.Namespace) -> Request:
     if arguments.seed is not None:
         overrides["training.tree_seed"] = arguments.seed
     case = with_overrides(load_case(arguments.case), overrides)
-    policy = None if arguments.warm_start is None else Policy.load(arguments.warm_start).to_bytes()
+    policy = None
+    if arguments.warm_start is not None:
+        from pycobre.sddp import Policy
+
+        policy = Policy.load(arguments.warm_start).to_bytes()
     return Request(
         source=CaseSource(case),
         scenarios=arguments.scenarios,
