@@ -17,7 +17,7 @@ from pycobre.model import constraints as con
 from pycobre.model import scenarios as sce
 from pycobre.model.case import Case
 from pycobre.model.horizon import PolicyGraph, PreStudyStage
-from pycobre.model.initial import InflowObservation, InitialConditions, InitialStorage
+from pycobre.model.initial import InflowObservation, InitialConditions, InitialStorage, PastDefluence
 
 FEATURES = (
     "blocks",
@@ -44,6 +44,7 @@ FEATURES = (
     "tables",
     "wild",
     "fitted",
+    "travel",
 )
 
 
@@ -294,6 +295,11 @@ def random_case(
             ),
             filling_storage=(),
             recent_observations=observed,
+            past_defluences=tuple(
+                PastDefluence(hydro_id=h, start_date=start, end_date=end, value_m3s=d.number(5.0, 20.0))
+                for h in d.plants
+                for start, end in PAST[: 1 if "travel" in d.has and h != d.plants[-1] else 0]
+            ),
         ),
         **system,
         **d.chance(),

@@ -95,6 +95,8 @@ class DrawnSystem:
             name=f"H{h}",
             operational_start_date=LONG_AGO,
             downstream_id=None if h == last else h + 1,
+            # Shorter than two stages: of three, Cobre drops what was on its way and arrives in the last.
+            travel_time_hours=self.number(20.0, 110.0) if "travel" in self.has and h != last else None,
             reservoir=Reservoir(
                 min_storage_hm3=self.number(1.0, 4.0), max_storage_hm3=capacity if h != 1 else 8.0
             ),

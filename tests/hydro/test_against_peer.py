@@ -63,6 +63,10 @@ MIXES = {
     221: "generic limits",
     222: "entry evaporation",
     228: "fpha limits",
+    400: "travel blocks lags evaporation limits",
+    401: "travel groups diversion random_load discount",
+    402: "travel fpha generic cvar overrides",
+    403: "travel pumping withdrawal sources correlation",
     311: "chronological correlation evaporation fpha generic limits diversion discount cvar groups segments",
 }
 

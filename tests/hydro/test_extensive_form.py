@@ -17,13 +17,13 @@ MIXES = 24
 
 
 def mix(number: int) -> tuple[str, ...]:
-    """About half of the features, but for CVaR, which an expectation over the tree is not, and wild inflows."""
+    """About half of the features, but for CVaR, which an expectation over the tree is not, wild inflows, and travel
+    times where blocks follow each other, which are refused.
+    """
     chosen = np.random.default_rng(number).random(len(FEATURES)) < 0.5
-    return tuple(
-        f
-        for f, wanted in zip(FEATURES, chosen, strict=True)
-        if wanted and f not in ("cvar", "wild", "annual")
-    )
+    wanted = [f for f, yes in zip(FEATURES, chosen, strict=True) if yes]
+    left_out = {"cvar", "wild", "annual"} | ({"travel"} if "chronological" in wanted else set())
+    return tuple(f for f in wanted if f not in left_out)
 
 
 def shape(number: int) -> dict[str, int]:

@@ -87,7 +87,6 @@ ERRORS: list[tuple[dict[str, Any], str]] = [
         {"hydros": (hydro(0, filling=Filling(start_stage_id=0)),)},
         "filling of reservoirs is not supported yet",
     ),
-    ({"hydros": (hydro(0, travel_time_hours=5.0),)}, "water travel times are not supported yet"),
     (
         {"thermals": (thermal(0, 1.0, anticipated_config=AnticipatedStages(lead_stages=1)),)},
         "anticipated dispatch is not supported yet",

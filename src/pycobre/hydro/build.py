@@ -19,6 +19,7 @@ from pycobre.hydro.periods import PeriodStep, initial_accumulation, period_steps
 from pycobre.hydro.production import productions
 from pycobre.hydro.resolve import Resolver, StageNumbers
 from pycobre.hydro.stage_lp import build_stage_lp
+from pycobre.hydro.travel import Travel, travel_times
 from pycobre.hydro.tree import opening_noise, tree_seed
 from pycobre.model.case import Case
 from pycobre.model.checks import require_sound
@@ -48,6 +49,7 @@ class Study:
     noise: tuple[StageNoise, ...]
     openings: tuple[F64, ...]  #: standardised noise [openings, dimension]
     periods: tuple[PeriodStep, ...] | None  #: where lags belong to periods of several stages
+    slots: tuple[tuple[int, int], ...] = ()  #: water on its way: (plant below, stages until it arrives)
 
     @property
     def seed(self) -> int:
@@ -66,13 +68,17 @@ def build_study(case: Case) -> Study:
     numbers = tuple(resolver.stage(stage) for stage in case.stages)
     steps = period_steps(case, index) if par.order else ()
     periods = None if all(step.whole for step in steps) else steps
+    travel = travel_times(case, index)
     lps = tuple(
-        build_stage_lp(case, index, n, _stage_model(case, par, periods, t)) for t, n in enumerate(numbers)
+        build_stage_lp(case, index, n, _stage_model(case, par, periods, travel, t))
+        for t, n in enumerate(numbers)
     )
     noise = tuple(stage_noise(case, index, n, layout, lps[t], par, t) for t, n in enumerate(numbers))
     openings = opening_noise(case, index, layout, par)
-    problem = _problem(case, index, par, periods, lps, noise, openings)
-    return Study(case, problem, index, layout, par, numbers, lps, noise, openings, periods)
+    states = _states(case, index, par, periods is not None, travel)
+    problem = _problem(case, states, par, periods, lps, noise, openings)
+    slots = () if travel is None else travel.slots
+    return Study(case, problem, index, layout, par, numbers, lps, noise, openings, periods, slots)
 
 
 def _with_seasons(case: Case) -> Case:
@@ -85,7 +91,9 @@ def _with_seasons(case: Case) -> Case:
     )
 
 
-def _stage_model(case: Case, par: Par, periods: tuple[PeriodStep, ...] | None, t: int) -> StageModel:
+def _stage_model(
+    case: Case, par: Par, periods: tuple[PeriodStep, ...] | None, travel: Travel | None, t: int
+) -> StageModel:
     stage, load = case.stages[t], case.load_stats
     means = {
         b: m
@@ -109,12 +117,14 @@ def _stage_model(case: Case, par: Par, periods: tuple[PeriodStep, ...] | None, t
         inflow_slack=method in ("penalty", "truncation_with_penalty"),
         mean_load=np.array([means.get(bus.id, 0.0) for bus in case.buses]),
         mean_availability=np.array([ready.get(s.id, 1.0) for s in case.non_controllable_sources]),
+        slots=() if travel is None else travel.slots,
+        shares={} if travel is None else travel.shares[t],
     )
 
 
 def _problem(
     case: Case,
-    index: Index,
+    states: tuple[State, ...],
     par: Par,
     steps: tuple[PeriodStep, ...] | None,
     lps: tuple[StageLp, ...],
@@ -137,6 +147,9 @@ def _problem(
                 states_out.append(lag.reshape(-1))
             if steps is not None:
                 states_out.append(lp.columns["accumulated"])
+        if "transit" in lp.columns:
+            states_in.append(lp.columns["transit_in"])
+            states_out.append(lp.columns["transit"])
         count = openings[t].shape[0]
         nodes.append(
             Node(
@@ -152,11 +165,13 @@ def _problem(
             )
         )
     arcs = [(ROOT if t == 0 else t - 1, t, 1.0) for t in range(len(nodes))]
-    return Problem(_states(case, index, par, steps is not None), tuple(nodes), Arcs.of(arcs), name=case.name)
+    return Problem(states, tuple(nodes), Arcs.of(arcs), name=case.name)
 
 
-def _states(case: Case, index: Index, par: Par, accumulating: bool) -> tuple[State, ...]:
-    """Storage of every plant, then the lags, lag by lag, then what the period has seen so far."""
+def _states(
+    case: Case, index: Index, par: Par, accumulating: bool, travel: Travel | None
+) -> tuple[State, ...]:
+    """Storage of every plant, the lags, lag by lag, what the period has seen so far, and water on its way."""
     start = {
         s.hydro_id: s.value_hm3
         for s in (*case.initial_conditions.storage, *case.initial_conditions.filling_storage)
@@ -175,6 +190,11 @@ def _states(case: Case, index: Index, par: Par, accumulating: bool) -> tuple[Sta
         states += [
             State(f"accumulated[{name}]", float(value))
             for name, value in zip(index.hydro_names, seen, strict=True)
+        ]
+    if travel is not None:
+        states += [
+            State(f"transit[{index.hydro_names[below]},{later}]", float(volume))
+            for (below, later), volume in zip(travel.slots, travel.initial, strict=True)
         ]
     return tuple(states)
 

@@ -42,6 +42,8 @@ class StageModel:
     inflow_slack: bool
     mean_load: F64  #: [B]
     mean_availability: F64  #: [R], fraction of capacity
+    slots: tuple[tuple[int, int], ...] = ()  #: water on its way: (plant below, stages until it arrives)
+    shares: dict[int, F64] = field(default_factory=dict)  #: plant above → share arriving 0, 1, … stages later
 
 
 @frozen(eq=False)

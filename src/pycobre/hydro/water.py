@@ -125,8 +125,10 @@ def add_balance(d: Draft) -> None:
     lp.add(rows, c["spillage"], d.tau)
     lp.add(rows[d.diverting], c["diversion"], d.tau)
     down = _receivers(d, [h.downstream_id for h in d.case.hydros])
-    _send(d, rows, down[index.pair_hydro], c["turbined"])
-    _send(d, rows, down, c["spillage"])
+    at_once = np.array([d.model.shares[h][0] if h in d.model.shares else 1.0 for h in range(down.size)])
+    _send(d, rows, down[index.pair_hydro], c["turbined"], at_once[index.pair_hydro])
+    _send(d, rows, down, c["spillage"], at_once)
+    _add_transit(d, ends[:, 0])
     channels = [d.case.hydros[h].diversion for h in d.diverting]
     _send(d, rows, _receivers(d, [x.downstream_id if x else None for x in channels]), c["diversion"])
     for i, station in enumerate(d.case.pumping_stations):
@@ -149,10 +151,47 @@ def _receivers(d: Draft, ids: list[int | None]) -> NDArray[np.intp]:
     return np.array([-1 if h is None else h for h in found], dtype=np.intp)
 
 
-def _send(d: Draft, rows: NDArray[np.int32], to: NDArray[np.intp], columns: NDArray[np.int32]) -> None:
-    """Flows [sender, block] arrive at the balances of their receivers."""
+def _send(
+    d: Draft,
+    rows: NDArray[np.int32],
+    to: NDArray[np.intp],
+    columns: NDArray[np.int32],
+    share: ArrayLike = 1.0,
+) -> None:
+    """Flows [sender, block], or a share of each sender's, arrive at the balances of their receivers."""
     there = to >= 0
-    d.lp.add(rows[to[there]], columns[there], -d.tau)
+    part = np.broadcast_to(share, to.shape)[there]
+    d.lp.add(rows[to[there]], columns[there], -d.tau * part[:, None])
+
+
+def _add_transit(d: Draft, balance: NDArray[np.int32]) -> None:
+    """Water on its way: transit_b − transit_in_{b+1} − Σ share_b·Σ_k τ_k (turbined + spilled)_k = 0, b = 1, 2, …
+
+    The first slot arrives now. What is on its way at the end of the study is worth nothing to it.
+    """
+    slots, c, index = d.model.slots, d.columns, d.index
+    if not slots:
+        return
+    labels = [f"{index.hydro_names[below]},{later}" for below, later in slots]
+    c["transit_in"] = d.lp.columns("transit_in", [labels], -np.inf, np.inf)
+    c["transit"] = d.lp.columns("transit", [labels], -np.inf, np.inf)
+    rows = d.lp.rows("transit", [labels], 0.0, 0.0)
+    d.lp.add(rows, c["transit"], 1.0)
+    place = {slot: i for i, slot in enumerate(slots)}
+    reached = _receivers(d, [d.case.hydros[below].id for below, _ in slots])
+    for (below, later), i in place.items():
+        if later > 1:
+            d.lp.add(rows[place[below, later - 1]], c["transit_in"][i], -1.0)
+        elif reached[i] >= 0:
+            d.lp.add(balance[reached[i]], c["transit_in"][i], -1.0)
+    for above, shares in d.model.shares.items():
+        below_id = d.case.hydros[above].downstream_id
+        assert below_id is not None
+        turbines = np.flatnonzero(index.pair_hydro == above)
+        for later in (np.flatnonzero(shares[1:]) + 1).tolist():
+            row = rows[place[index.hydro[below_id], later]]
+            d.lp.add(row, c["turbined"][turbines], -d.tau * shares[later])
+            d.lp.add(row, c["spillage"][above], -d.tau * shares[later])
 
 
 def receiver(case: Case, index: Index, exists: NDArray[np.bool_], hydro_id: int | None) -> int | None:

@@ -160,6 +160,7 @@ SIMULATION_TABLES = (
             _real("evaporated_m3s", "m3/s", ""),
             _real("withdrawn_m3s", "m3/s", ""),
             _real("inflow_slack_m3s", "m3/s", "water added so that the inflow is not negative"),
+            _real("in_transit_hm3", "hm3", "on its way to the plant at the end of the stage, by travel time"),
             _real("violation", "mixed", "sum of the slacks of the plant's soft limits"),
             _real("water_value", "$/hm3", "dual of the water balance"),
         ),

@@ -30,6 +30,9 @@ def hydros(s: StageView) -> Columns:
     drawn[:, s.lp.places["withdrawal"], 0] += s.values("withdrawal_over") - s.values("withdrawal_under")
     if "inflow_slack" in s.lp.columns:
         slack[:, :, 0] = s.values("inflow_slack")
+    coming = np.zeros((s.count, plants, 1))
+    for column, (below, _) in enumerate(s.study.slots):
+        coming[:, below, 0] += s.values("transit")[:, column]
     ends = s.values("storage_by_block")
     begins = np.concatenate([s.values("storage_in")[:, :, None], ends[:, :, :-1]], axis=2)
     return s.table(
@@ -45,6 +48,7 @@ def hydros(s: StageView) -> Columns:
         evaporated_m3s=evaporated,
         withdrawn_m3s=drawn,
         inflow_slack_m3s=slack,
+        in_transit_hm3=coming,
         violation=_violations(s),
         water_value=-s.duals("water_balance"),
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from pycobre.model.table import NO_ID
 
 COVERAGE = Layer.COVERAGE
 FITTED = "computed fpha"
+MANY_DAYS = 3660  # of travel: no river is longer, and a number without sense is not counted day by day
 GRIDS = tuple(f"{of}_discretization_points" for of in ("volume", "turbine", "spillage"))
 
 
@@ -422,6 +425,33 @@ def correlation_shape(correlation: Any) -> Findings:
                 shape = f"{len(group.matrix)} rows of {sorted({len(row) for row in group.matrix})}"
                 rule = f"the matrix is {n} × {n}, as there are entities"
                 yield error(COVERAGE, "matrix_shape", "correlation", rule, entity=entity, value=shape)
+
+
+@check
+def releases_observed(hydros: Any, initial_conditions: Any, stages: Any) -> Findings:
+    """Water that has left a plant and not arrived when the study starts has to be known."""
+    if not stages:
+        return
+    start = min(stage.start_date for stage in stages)
+    for plant in hydros:
+        if not plant.travel_time_hours or plant.downstream_id is None or plant.travel_time_hours < 0.0:
+            continue
+        days = {
+            back
+            for window in initial_conditions.past_defluences
+            if window.hydro_id == plant.id
+            for back in range((start - window.end_date).days, (start - window.start_date).days)
+        }
+        needed = range(min(ceil(plant.travel_time_hours / 24.0), MANY_DAYS))
+        if missing := [back for back in needed if back not in days]:
+            yield error(
+                COVERAGE,
+                "no_releases",
+                "initial_conditions",
+                f"past_defluences cover the {plant.travel_time_hours:g} hours of travel before {start}",
+                entity=f"hydro {plant.id}",
+                value=f"nothing for {start - timedelta(days=missing[0] + 1)}",
+            )
 
 
 @check

@@ -99,10 +99,19 @@ def fitted_planes(production_models: Any) -> Findings:
 
 
 @check
+def water_on_its_way(hydros: Any, initial_conditions: Any) -> Findings:
+    slow = {plant.id for plant in hydros if plant.travel_time_hours and plant.downstream_id is not None}
+    for plant in hydros:
+        if plant.travel_time_hours and plant.downstream_id is None:
+            yield _says("hydros", "travel_time_hours", entity=f"hydro {plant.id}")
+    for hydro_id in sorted({window.hydro_id for window in initial_conditions.past_defluences} - slow):
+        yield _says("initial_conditions", "past_defluences", entity=f"hydro {hydro_id}")
+
+
+@check
 def refused_elsewhere(initial_conditions: Any, hydro_bounds: Any) -> Findings:
-    """What belongs to travel times, anticipated dispatch and filling, each of which is refused by name."""
-    for name in ("past_defluences", "past_anticipated_commitments"):
-        if getattr(initial_conditions, name):
-            yield _says("initial_conditions", name)
+    """What belongs to anticipated dispatch and filling, both of which are refused by name."""
+    if initial_conditions.past_anticipated_commitments:
+        yield _says("initial_conditions", "past_anticipated_commitments")
     if np.any(~np.isnan(hydro_bounds.filling_min_rate_m3s)):
         yield _says("hydro_bounds", "filling_min_rate_m3s")

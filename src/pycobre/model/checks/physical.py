@@ -174,6 +174,7 @@ def hydros_make_sense(hydros: Any, initial_conditions: Any) -> Findings:
         if hydro.diversion is not None:
             channel = [("diversion.max_flow_m3s", hydro.diversion.max_flow_m3s)]
             yield from _not_negative("hydros", entity, channel)
+        yield from _not_negative("hydros", entity, [("travel_time_hours", hydro.travel_time_hours)])
         start = storage.get(hydro.id, 0.0)
         if not tank.min_storage_hm3 <= start <= tank.max_storage_hm3:
             yield warning(
@@ -193,7 +194,10 @@ def initial_makes_sense(initial_conditions: Any) -> Findings:
             yield from _not_negative(
                 "initial_conditions", f"hydro {entry.hydro_id}", [(name, entry.value_hm3)]
             )
-    for entry in initial_conditions.recent_observations:
+    for entry in initial_conditions.past_defluences:
+        entity = f"hydro {entry.hydro_id}"
+        yield from _not_negative("initial_conditions", entity, [("past_defluences", entry.value_m3s)])
+    for entry in (*initial_conditions.recent_observations, *initial_conditions.past_defluences):
         if entry.end_date <= entry.start_date:
             yield error(
                 PHYSICAL,

@@ -38,13 +38,19 @@ def graphs(policy_graph: Any, stages: Any) -> Findings:
 
 
 @check
-def plants(hydros: Any, thermals: Any) -> Findings:
+def plants(hydros: Any, thermals: Any, stages: Any) -> Findings:
+    chained = [
+        f"stage {stage.id}"
+        for stage in stages
+        if stage.block_mode == "chronological" and len(stage.blocks) > 1
+    ]
     for hydro in hydros:
         entity = f"hydro {hydro.id}"
         if hydro.filling is not None:
             yield _refuse("hydros", "filling of reservoirs is", entity=entity, where="filling")
-        if hydro.travel_time_hours:
-            yield _refuse("hydros", "water travel times are", entity=entity, where="travel_time_hours")
+        if hydro.travel_time_hours and chained:
+            rule = "travel times of water between chronological blocks are"
+            yield _refuse("hydros", rule, entity=entity, where="travel_time_hours", value=chained[0])
     for thermal in thermals:
         if thermal.anticipated_config is not None:
             entity = f"thermal {thermal.id}"
