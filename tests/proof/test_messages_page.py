@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from pycobre.comm import (
     ShmConfig,
     TcpConfig,
     create_communicator,
+    mpi_job,
     mpi_watch,
     mpi_witness,
     shm_segment,
@@ -107,6 +109,17 @@ def of_mpi(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         watch.leave(18)
     left = CollectiveFailed("barrier", 0, mpi_watch.departure(0, "barrier", 18, 1, 17), rank=1)
     yield f"CollectiveFailed: {left}"
+    with monkeypatch.context() as patched:
+        patched.setattr(mpi_job, "end_job", lambda mpi, message, code: reports.append(message))
+        world = SimpleNamespace(rank=2, size=4)
+        mpi = SimpleNamespace(COMM_WORLD=world, Is_initialized=lambda: True, Is_finalized=lambda: False)
+        mpi_job._abort_after(mpi, ValueError, "")
+        yield f"pycobre: {reports[-1]}"
+    # Said when a launcher is slow, as test_mpi_watch shows; here the words are compared with their source.
+    ended = re.search(r'f"(rank .* still lives )"\s+f"(\{.*? later)"', inspect.getsource(mpi_watch))
+    assert ended is not None
+    names = {"rank": 2, "code": 1, "self": SimpleNamespace(_rank=0), "_LAUNCHER_GRACE_S": 10.0}
+    yield f"pycobre: {(ended[1] + ended[2]).format(**names)}"
     # Said by a process of its own, which test_mpi_failures hears; here the words are compared with its source.
     said = re.search(r'f"(pycobre: .*died, and the job with it)\\n"', inspect.getsource(mpi_witness))
     assert said is not None
