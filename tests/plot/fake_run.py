@@ -11,23 +11,25 @@ from pycobre.io.tables import write_json, write_manifest, write_table
 HOURS = (200.0, 530.0)
 
 
-def write_run(root: Path, *, hydros: int = 3, simulated: bool = True) -> Path:
+def write_run(root: Path, *, hydros: int = 3, simulated: bool = True, length: int = 60) -> Path:
     scenarios, stages = 40, 12
     rng = np.random.default_rng(7)
-    iterations = np.arange(1, 61)
+    iterations = np.arange(1, length + 1)
     lower = 6.0e10 * (1 - np.exp(-iterations / 9.0))
-    upper = 6.05e10 * (1 + 0.8 * np.exp(-iterations / 12.0)) * (1 + 0.02 * rng.standard_normal(60))
-    convergence = {column.name: np.zeros(60) for column in CONVERGENCE.columns}
+    upper = 6.05e10 * (1 + 0.8 * np.exp(-iterations / 12.0)) * (1 + 0.02 * rng.standard_normal(length))
+    convergence = {column.name: np.zeros(length) for column in CONVERGENCE.columns}
     convergence.update(
         iteration=iterations,
         lower_bound=lower,
         upper_bound=upper,
-        upper_bound_half_width=np.full(60, 2e9),
+        upper_bound_half_width=np.full(length, 2e9),
         gap=(upper - lower) / lower,
     )
     write_table(root, CONVERGENCE, convergence)
-    timing = {column.name: np.ones(120) for column in TIMING.columns}
-    timing.update(iteration=np.repeat(iterations, 2), rank=np.tile([0, 1], 60), solve_s=np.full(120, 3.0))
+    timing = {column.name: np.ones(2 * length) for column in TIMING.columns}
+    timing.update(
+        iteration=np.repeat(iterations, 2), rank=np.tile([0, 1], length), solve_s=np.full(2 * length, 3.0)
+    )
     write_table(root, TIMING, timing)
     if simulated:
         for table in SIMULATION_TABLES:
@@ -52,7 +54,7 @@ def write_run(root: Path, *, hydros: int = 3, simulated: bool = True) -> Path:
             "upper_bound": float(upper[-1]),
             "upper_bound_half_width": 2e9,
             "gap": 0.0123,
-            "iterations": 60,
+            "iterations": length,
             "termination_reason": "iteration_limit",
             "backend": "shm",
             "ranks": 2,

@@ -120,6 +120,15 @@ def test_a_run_without_simulation_shows_what_it_has(tmp_path: Path) -> None:
     assert '<section id="storage">' not in dom
 
 
+def test_a_short_run_has_no_half_iterations(tmp_path: Path) -> None:
+    report = write_report(write_run(tmp_path / "run", simulated=False, length=5), png=False)
+    dom, log = dumped(report, 1280, tmp_path / "profile")
+    assert "CONSOLE" not in log, log
+    plot = dom[dom.index('<section id="convergence">') : dom.index('<section id="timing">')]
+    ticks = re.findall(r'<g class="xtick"><text[^>]*>([^<]*)</text>', plot)
+    assert ticks == ["1", "2", "3", "4", "5"]
+
+
 PHONE = 390
 
 #: The page in a frame as wide as a phone (a browser's window cannot be that narrow), and where its parts are.

@@ -50,7 +50,9 @@ def exit_code(error: BaseException) -> int:
 
 def describe(error: BaseException) -> str:
     """What went wrong, and on the last line what to do about it."""
-    return f"error: {error}\nhint: {_hint(error)}"
+    plain = isinstance(error, OSError) and error.filename is not None and error.strerror is not None
+    said = f"{error.filename}: {error.strerror}." if plain else str(error)  # type: ignore[attr-defined]
+    return f"error: {said}\nhint: {_hint(error)}"
 
 
 def silence(stream: IO[str]) -> None:

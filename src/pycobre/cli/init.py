@@ -20,7 +20,7 @@ SIZES = {
     "thermals": "thermal plants",
     "buses": "buses",
     "sources": "wind or solar parks",
-    "blocks": "load blocks per month, 1 to 3",
+    "blocks": "load blocks per month",
     "stages": "months",
     "openings": "openings per month",
     "seed": "which system of this size",

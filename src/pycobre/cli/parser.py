@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
 __all__ = ["Parser"]
@@ -39,9 +38,14 @@ class Parser(argparse.ArgumentParser):
         names = next((action.choices for action in self._actions if action.dest == "command"), None) or ()
         if asked is None or asked in names:
             return None
-        near = difflib.get_close_matches(asked, list(names), 1)
-        return f"{self.prog} {near[0]}" if near else None
+        near = _nearest(asked, names)
+        return f"{self.prog} {near}" if near else None
 
     def _nearest_option(self, stranger: str) -> str | None:
-        near = difflib.get_close_matches(stranger.partition("=")[0], list(self._option_string_actions), 1)
-        return near[0] if near else None
+        return _nearest(stranger.partition("=")[0], self._option_string_actions)
+
+
+def _nearest(word: str, known: Iterable[str]) -> str | None:
+    import difflib  # not before it is needed: every command starts with this module
+
+    return next(iter(difflib.get_close_matches(word, list(known), 1)), None)

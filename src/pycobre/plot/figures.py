@@ -78,6 +78,7 @@ def _convergence(figure: Any, summary: Summary) -> None:
     axes.plot(x, columns["lower_bound"], color=BLUE, lw=2, label="lower bound")
     axes.set(xlabel="iteration", title=str(summary.metadata.get("case", "")))
     axes.set_xlim(x[0], max(x[-1], x[0] + 1))
+    axes.xaxis.get_major_locator().set_params(integer=True)
     # The first policies cost many times the last one: where that hides the end, the picture shows the end.
     late = slice(len(x) // 4, None)
     low = min((upper - half)[late].min(), columns["lower_bound"][late].min())

@@ -64,7 +64,8 @@ function drawConvergence(c, x, range) {
     Object.assign({ y: edge(1), fill: "tonexty", fillcolor: "rgba(217,130,43,.18)" }, none, { showlegend: true, name: "95 % interval" }),
     { x, y: c.upper_bound, name: "upper bound (mean of the pass)", mode: "lines", line: { color: palette[1], width: 1.2 } },
     { x, y: c.lower_bound, name: "lower bound", mode: "lines", line: { color: color("--water"), width: 2.4 } },
-  ], layout("iteration", "cost ($)", { yaxis: Object.assign(layout("", "cost ($)").yaxis, { range }) }));
+  ], layout("iteration", "cost ($)", { yaxis: Object.assign(layout("", "cost ($)").yaxis, { range }),
+    xaxis: Object.assign(layout("iteration", "").xaxis, x.length < 10 ? { dtick: 1 } : {}) }));  // no half iterations
 }
 
 function costs() {
