@@ -2,10 +2,13 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
 from cli_helpers import pycobre
+
+from pycobre.cli import main
 
 SHORT = ("--iterations", "3", "--scenarios", "4", "--quiet")
 
@@ -88,6 +91,16 @@ def test_report_says_where_it_is(case: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert str(case / "output" / "report.html") in done.stdout
     assert (case / "output" / "report.html").stat().st_size > 1_000_000
+
+
+def test_a_report_without_its_libraries_says_what_to_install(
+    case: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "plotly.offline", None)  # importing it fails
+    assert main(["report", str(case / "output"), "--no-png"]) == 2
+    error, hint = capsys.readouterr().err.splitlines()
+    assert 'install them with pip install "pycobre[plot]"' in error
+    assert hint.startswith("hint: install what is named above and type the same again")
 
 
 def test_verify_prints_a_table_and_a_verdict(case: Path) -> None:

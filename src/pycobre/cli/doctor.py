@@ -20,7 +20,7 @@ from pycobre.comm.select import mpi_launch_variable
 _GIB = 1024**3
 _SHM_MOUNT = Path("/dev/shm")
 _SOLVERS = ("highspy",)
-_PACKAGES = ("numpy", "pyarrow", "mpi4py")
+_PACKAGES = ("numpy", "pyarrow", "mpi4py", "plotly", "matplotlib")
 
 
 @dataclass(frozen=True)

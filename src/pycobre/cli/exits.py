@@ -93,6 +93,8 @@ def _hint(error: BaseException) -> str:
         return f"the rank named above failed first; its own output says why ({_PAGE})"
     if isinstance(error, OSError) or _files_absent(error):
         return _NO_FILES
+    if isinstance(error.__cause__, ImportError):
+        return "install what is named above and type the same again; `pycobre doctor` shows what is installed"
     if isinstance(error, CaseError):
         return "mend the files named above and look again with `pycobre validate CASE`"
     if isinstance(error, OptionError):
