@@ -1,18 +1,21 @@
 """The mpi backend against the raw mpi4py calls under it, and against MPI 4's persistent collectives.
 
-    python benchmarks/comm_mpi.py [--ranks 2] [--rounds 3] [--libraries mpich openmpi] [--output DIR]
+    python benchmarks/comm_mpi.py [--ranks 2] [--rounds 3] [--libraries mpich openmpi] [--least-bytes B]
+        [--most-bytes B] [--output DIR]
 
-All run in the same processes, in alternating blocks of calls, so that a busy machine disturbs them alike. A block
-lasts as long as on its slowest rank. Of small payloads the quietest blocks are compared, of large ones, where
-memory makes every block differ, each block with its neighbours: the median counts. `raw` is MPI's own collective;
-for allreduce, MPI's own reduction, in an order of terms that is the library's: there the difference is the price
-of determinism. `noise` is the raw call on a second duplicate of the world against the first: what no layer explains.
+All run in the same processes, in alternating blocks of calls, so that a busy machine disturbs them alike, and in
+every order equally often. A block lasts as long as on its slowest rank. Of small payloads the quietest blocks are
+compared, of large ones, where memory makes every block differ, each block with its neighbours: the median counts.
+`raw` is MPI's own collective; for allreduce, MPI's own reduction, in an order of terms that is the library's: there
+the difference is the price of determinism. `control` is the raw call on a second duplicate of the world against the
+first: what no layer explains.
 The environments with the MPIs are made in --cache (default: under the system's temporary directory) on first use.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import subprocess
 import sys
@@ -61,12 +64,12 @@ MIDDLE = tuple(("allreduce", nbytes) for nbytes in (20_000, 40_000, 80_000, 320_
 LARGE = tuple(
     (operation, nbytes, blocks)
     for operation in ("allgatherv", "broadcast", "allreduce")
-    for nbytes, blocks in ((3_200_000, 200), (32_000_000, 30))
+    for nbytes, blocks in ((3_200_000, 480), (32_000_000, 48))
 )
 # Short blocks, and many: on a machine with other work some of them fall between its time slices.
 CASES = [
-    *(Case(operation, nbytes, 50, 60) for operation, nbytes in SMALL),
-    *(Case(operation, nbytes, 5, 40) for operation, nbytes in MIDDLE),
+    *(Case(operation, nbytes, 50, 72) for operation, nbytes in SMALL),
+    *(Case(operation, nbytes, 5, 48) for operation, nbytes in MIDDLE),
     *(Case(operation, nbytes, 1, blocks) for operation, nbytes, blocks in LARGE),
 ]
 
@@ -115,7 +118,7 @@ def peers(case: Case, comm: Any, raw: Any, other: Any, mpi: Any) -> dict[str, Ca
     return {**found, "persistent": persistent}
 
 
-def be_a_rank(directory: Path, most_bytes: int) -> None:
+def be_a_rank(directory: Path, sizes: range) -> None:
     """Time every case in alternating blocks, and save seconds per call by case, peer and block."""
     from pycobre.comm import create_communicator
 
@@ -125,17 +128,20 @@ def be_a_rank(directory: Path, most_bytes: int) -> None:
     raw, other = MPI.COMM_WORLD.Dup(), MPI.COMM_WORLD.Dup()
     clock = time.perf_counter
     for number, case in enumerate(CASES):
-        if case.nbytes > most_bytes:
+        if case.nbytes not in sizes:
             continue
         calls = peers(case, comm, raw, other, MPI)
         for call in calls.values():
             for _ in range(case.calls):
                 call()
         durations = {name: np.empty(case.blocks) for name in calls}
-        order = list(calls.items())
+        # In every order equally often: who comes after a call that left other things in the caches pays for it.
+        orders = list(itertools.permutations(calls.items()))
+        shuffle = np.random.default_rng(number)  # the same on every rank
         for block in range(case.blocks):
-            order.append(order.pop(0))  # nobody always comes after the same one
-            for name, call in order:
+            if block % len(orders) == 0:
+                turns = shuffle.permutation(len(orders))
+            for name, call in orders[turns[block % len(orders)]]:
                 raw.Barrier()
                 start = clock()
                 for _ in range(case.calls):
@@ -152,7 +158,7 @@ def be_a_rank(directory: Path, most_bytes: int) -> None:
 Blocks = np.ndarray[Any, np.dtype[np.float64]]
 
 
-def run_ranks(library: str, ranks: int, most_bytes: int, cache: Path) -> dict[tuple[int, str], Blocks]:
+def run_ranks(library: str, ranks: int, sizes: range, cache: Path) -> dict[tuple[int, str], Blocks]:
     """One job: the blocks, in microseconds per call, by number of the case and peer."""
     from comm_common import environment
 
@@ -161,9 +167,10 @@ def run_ranks(library: str, ranks: int, most_bytes: int, cache: Path) -> dict[tu
     source = Path(__file__).parents[1] / "src"
     environ = {**os.environ, "PYTHONPATH": str(source), "OPENBLAS_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory() as directory:
+        limits = ["--least-bytes", str(sizes.start), "--most-bytes", str(sizes.stop - 1)]
         launcher = [python.parent / "mpiexec", *options, "-n", str(ranks)]
         subprocess.run(
-            [*launcher, python, __file__, "--rank", directory, "--most-bytes", str(most_bytes)],
+            [*launcher, python, __file__, "--rank", directory, *limits],
             env=environ,
             check=True,
             timeout=TIMEOUT_S,
@@ -177,7 +184,7 @@ def table(found: dict[tuple[int, str], Blocks], library: str, ranks: int) -> str
     lines = [
         f"{library}, {ranks} ranks; µs per call",
         "",
-        "| operation | raw mpi4py | ours | added | ours / raw | noise | persistent |",
+        "| operation | raw mpi4py | ours | added | ours / raw | control | persistent |",
         "|---|---|---|---|---|---|---|",
     ]
     for number, case in enumerate(CASES):
@@ -193,7 +200,9 @@ def table(found: dict[tuple[int, str], Blocks], library: str, ranks: int) -> str
             blocks = found[number, peer]
             return float(np.median(blocks / raw) if case.large else blocks.min() / raw.min())
 
-        added = typical("ours") - typical("raw")
+        # The median of the differences: blocks of large payloads are fast or slow together, in two heaps.
+        ours = found[number, "ours"]
+        added = float(np.median(ours - raw) if case.large else ours.min() - raw.min())
         persistent = f"{typical('persistent'):.4g}" if (number, "persistent") in found else "not there"
         lines.append(
             f"| {case.label} | {typical('raw'):.4g} | {typical('ours'):.4g} | {added:+.2f} "
@@ -209,20 +218,22 @@ def main() -> None:
     parser.add_argument("--ranks", type=int, nargs="+", default=[2])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--libraries", nargs="+", default=["mpich", "openmpi"])
+    parser.add_argument("--least-bytes", type=int, default=0, help="leave out smaller payloads")
     parser.add_argument("--most-bytes", type=int, default=32_000_000, help="leave out larger payloads")
     parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "pycobre-bench")
     parser.add_argument("--output", type=Path, default=Path(__file__).parent / "results")
     parser.add_argument("--rank", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    sizes = range(options.least_bytes, options.most_bytes + 1)
     if options.rank is not None:
-        be_a_rank(options.rank, options.most_bytes)
+        be_a_rank(options.rank, sizes)
         return
     all_found: dict[tuple[str, int], dict[tuple[int, str], Blocks]] = {}
     for number in range(options.rounds):
         for library in options.libraries:
             for ranks in options.ranks:
                 print(f"round {number + 1}: {library}, {ranks} ranks", file=sys.stderr, flush=True)
-                found = run_ranks(library, ranks, options.most_bytes, options.cache)
+                found = run_ranks(library, ranks, sizes, options.cache)
                 kept = all_found.setdefault((library, ranks), {})
                 for key, blocks in found.items():
                     kept[key] = np.concatenate([kept.get(key, np.empty(0)), blocks])
