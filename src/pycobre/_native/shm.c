@@ -5,14 +5,15 @@
  *   shm_copy.h         stores past the caches          shm_fold.h   rank-order reductions
  *   shm_collectives.h  what ranks exchange
  *   shm_python.h       buffers in, failures out, the GIL
- *   shm_methods.h      the collectives as methods
+ *   shm_methods.h      the collectives as methods of the channel
+ *   shm_usual.h        the collectives as methods of the communicator, for usual arguments
  *   shm.c              the life of a channel, and the module
  *
- * All but the last three are plain C and run under sanitizers without Python. Finding, creating and removing
+ * All but the last four are plain C and run under sanitizers without Python. Finding, creating and removing
  * segments is left to pycobre.comm.shm_segment. A collective returns None when it completed and otherwise a tuple
  * that describes the failure, from which pycobre.comm.shm makes the exception.
  */
-#include "shm_methods.h"
+#include "shm_usual.h"
 
 #include <pthread.h>
 
@@ -281,11 +282,13 @@ static int module_exec(PyObject *module) {
         return -1;
     }
     watching_forks = true;
-    PyObject *type = PyType_FromModuleAndSpec(module, &channel_spec, NULL);
-    if (type == NULL) return -1;
-    int status = PyModule_AddObjectRef(module, "Channel", type);
-    Py_DECREF(type);
-    if (status != 0 || PyModule_AddIntConstant(module, "VERSION", SHM_VERSION) != 0 ||
+    /* These references are kept: the collectives compare with them. */
+    channel_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &channel_spec, NULL);
+    usual_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &usual_spec, NULL);
+    if (channel_type == NULL || usual_type == NULL ||
+        PyModule_AddObjectRef(module, "Channel", (PyObject *)channel_type) != 0 ||
+        PyModule_AddObjectRef(module, "UsualCollectives", (PyObject *)usual_type) != 0 ||
+        PyModule_AddIntConstant(module, "VERSION", SHM_VERSION) != 0 ||
         PyModule_AddIntConstant(module, "MAX_RANKS", SHM_MAX_RANKS) != 0 ||
         PyModule_AddIntConstant(module, "HEADER_BYTES", offsetof(shm_segment, abort)) != 0)
         return -1;

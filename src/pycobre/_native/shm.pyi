@@ -1,5 +1,6 @@
 """Ranks of one machine that talk through a mapped segment. See shm.c and the headers beside it."""
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias, final
 
 Buffer: TypeAlias = Any  # what has the buffer protocol; collections.abc.Buffer is of Python 3.12
@@ -57,3 +58,17 @@ class Channel:
     ) -> Failure | None: ...
     def abort(self, reason: str, /) -> None: ...
     def close(self) -> None: ...
+
+class UsualCollectives:
+    """The public collectives of a backend over a channel; what is not usual goes to the next class's.
+
+    A subclass has `_fail(operation, failure)`, which makes the exception, keeps it as `_refusal` and raises it.
+    """
+
+    _refusal: Any
+    _channel: Channel
+    _sequence: int
+    def allgatherv(self, send: Any, recv: Any, counts: Sequence[int], displs: Sequence[int]) -> None: ...
+    def allreduce(self, send: Any, recv: Any, op: Any) -> None: ...
+    def broadcast(self, buf: Any, root: int = 0) -> None: ...
+    def barrier(self) -> None: ...

@@ -20,8 +20,15 @@ static PyObject *channel_barrier(Channel *self, PyObject *const *args, Py_ssize_
     return end(self, shm_barrier(&self->channel, &call));
 }
 
+/* A hash of all ranks' counts, count by count. */
+#define DIGEST_START 2166136261u
+static uint32_t digest_count(uint32_t digest, uint64_t count) {
+    digest = (digest ^ (uint32_t)count) * 16777619u;
+    return (digest ^ (uint32_t)(count >> 32)) * 16777619u;
+}
+
 static bool take_layout(Channel *self, PyObject *counts, PyObject *displs, size_t recv_elements, shm_call *call) {
-    uint32_t hash = 2166136261u;
+    uint32_t digest = DIGEST_START;
     for (uint32_t r = 0; r < self->channel.size; r++) {
         PyObject *count = PyTuple_GetItem(counts, r);
         PyObject *displ = count == NULL ? NULL : PyTuple_GetItem(displs, r);
@@ -33,10 +40,9 @@ static bool take_layout(Channel *self, PyObject *counts, PyObject *displs, size_
             PyErr_Format(PyExc_ValueError, "the range of rank %u is outside recv", (unsigned)r);
             return false;
         }
-        hash = (hash ^ (uint32_t)self->counts[r]) * 16777619u;
-        hash = (hash ^ (uint32_t)(self->counts[r] >> 32)) * 16777619u;
+        digest = digest_count(digest, self->counts[r]);
     }
-    call->digest = hash;
+    call->digest = digest;
     return true;
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -23,8 +23,10 @@ from pycobre.errors import AllocationFailed
 _REDUCE_CODES = {ReduceOp.SUM: 1, ReduceOp.MIN: 2, ReduceOp.MAX: 3}
 
 
-class ShmBackend(Communicator, SharedMemoryProvider):
+class ShmBackend(native.UsualCollectives, Communicator, SharedMemoryProvider):
     """One rank of a group that meets in the segment `config.name`. Constructing it is collective.
+
+    Usual calls of the collectives never reach the hooks here: `UsualCollectives` takes them to the channel.
 
     Raises `InitializationFailed` when the ranks do not come together within `config.timeout_s`, when one of
     them ends meanwhile, or when the name is taken; `AllocationFailed` when the shared-memory mount is too
@@ -77,6 +79,11 @@ class ShmBackend(Communicator, SharedMemoryProvider):
 
     def _abort(self, reason: str) -> None:
         self._channel.abort(reason)
+
+    def _fail(self, operation: str, failure: native.Failure) -> NoReturn:
+        """End a collective that had not come through the base class's method."""
+        self._refusal = self._failed(operation, failure)
+        raise self._refusal
 
     def _failed(self, operation: str, failure: native.Failure) -> Exception:
         return collective_failed(operation, failure, self._rank, self._timeout_s)
