@@ -96,6 +96,24 @@ def test_payloads_around_the_slot_size(size: int) -> None:
     run_ranks("shm", size, move_sizes)
 
 
+def stream_past_the_caches(comm: Communicator) -> None:
+    """Receive buffers so large that they are written with streaming stores, at addresses that suit these badly."""
+    counts = tuple((10 << 20) + 4099 * r + 1 for r in range(comm.size))
+    displs = tuple(sum(counts[:r]) + 5 * (r + 1) for r in range(comm.size))
+    cycle = np.arange(251, dtype=np.uint8)
+    recv = np.full(displs[-1] + counts[-1] + 3, 255, np.uint8)
+    comm.allgatherv(np.resize(cycle + comm.rank, counts[comm.rank]), recv, counts, displs)
+    for r, (start, count) in enumerate(zip(displs, counts, strict=True)):
+        assert np.array_equal(recv[start - 5 : start], np.full(5, 255, np.uint8)), f"before rank {r}"
+        assert np.array_equal(recv[start : start + count], np.resize(cycle + r, count)), f"rank {r}"
+    assert np.array_equal(recv[-3:], np.full(3, 255, np.uint8))
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_payloads_beyond_the_caches(size: int) -> None:
+    run_ranks("shm", size, stream_past_the_caches)
+
+
 def move_sizes_staged(comm: Communicator) -> None:
     assert isinstance(comm, ShmBackend)
     comm._channel.start(False, False)

@@ -17,10 +17,8 @@
 #include "shm_fold.h"
 #include "shm_wait.h"
 
-#define SHM_STREAM_BYTES (2u << 20)  /* receive buffers from here on do not stay in a core's cache anyway */
-#define SHM_PREPARE_BYTES 2048u /* of the next slot, fetched ahead for writing */
-#define SHM_DIRECT_MIN (512u << 10)  /* direct reads win between these two (bytes in total, two ranks) */
-#define SHM_DIRECT_MAX (8u << 20)
+#define SHM_STREAM_BYTES (16u << 20) /* receive buffers from here on do not stay in the caches anyway */
+#define SHM_DIRECT_BYTES (512u << 10) /* direct reads win from here on (bytes in total, two ranks) */
 
 /* What a rank says about the collective it calls; becomes the header of its slots. */
 typedef struct {
@@ -66,14 +64,6 @@ static inline const shm_slot *shm_meet(shm_channel *channel, uint32_t peer) {
     return shm_slot_of(channel, peer, channel->round);
 }
 
-/* Asks for the lines of the slot that is filled next: the peers have copies of them, which must go before this rank
- * can write. Asked for now, that happens while the caller computes. */
-static inline void shm_prepare_next(shm_channel *channel, size_t payload_bytes) {
-    char *slot = (char *)shm_slot_of(channel, channel->rank, channel->round + 1);
-    size_t bytes = shm_min(sizeof(shm_slot) + payload_bytes, SHM_PREPARE_BYTES);
-    for (size_t line = 0; line < bytes; line += 64) shm_prefetch_to_write(slot + line);
-}
-
 /* A round without payload. */
 static inline int shm_barrier(shm_channel *channel, const shm_call *call) {
     shm_slot *slot = shm_enter(channel, call);
@@ -81,7 +71,6 @@ static inline int shm_barrier(shm_channel *channel, const shm_call *call) {
     shm_publish(channel, slot);
     for (uint32_t r = 0; r < channel->size; r++)
         if (r != channel->rank && shm_meet(channel, r) == NULL) return -1;
-    shm_prepare_next(channel, 0);
     return 0;
 }
 
@@ -96,8 +85,7 @@ static inline int shm_read_peer(shm_channel *channel, uint32_t peer, uint64_t ad
 }
 
 static inline bool shm_goes_direct(const shm_channel *channel, size_t total_bytes) {
-    return channel->size == 2 && channel->direct && total_bytes >= SHM_DIRECT_MIN &&
-           total_bytes <= SHM_DIRECT_MAX;
+    return channel->size == 2 && channel->direct && total_bytes >= SHM_DIRECT_BYTES;
 }
 
 /* Two ranks: each reads `recv_bytes` from where the other's `send` is. */
@@ -153,7 +141,6 @@ static inline int shm_gather(shm_channel *channel, const shm_call *call, const c
         }
         done += capacity;
     } while (done < largest);
-    shm_prepare_next(channel, own);
     return 0;
 }
 
@@ -187,7 +174,6 @@ static inline int shm_allreduce(shm_channel *channel, const shm_call *call, cons
         for (uint32_t r = 1; r < channel->size; r++)
             fold(out, shm_slot_of(channel, r, channel->round)->payload, count);
     }
-    shm_prepare_next(channel, call->count * itemsize);
     return 0;
 }
 
@@ -212,7 +198,6 @@ static inline int shm_broadcast(shm_channel *channel, const shm_call *call, char
         }
         done += capacity;
     } while (done < bytes);
-    shm_prepare_next(channel, is_root ? bytes : 0);
     return 0;
 }
 

@@ -13,16 +13,6 @@
 
 static inline size_t shm_min(size_t a, size_t b) { return a < b ? a : b; }
 
-/* Compilers for plain x86-64 turn a prefetch for writing into one for reading, which leaves the peers' copies. The
- * instruction does nothing on processors that lack it. */
-static inline void shm_prefetch_to_write(const void *line) {
-#if defined(__x86_64__)
-    __asm__ __volatile__("prefetchw %0" : : "m"(*(const char *)line));
-#else
-    __builtin_prefetch(line, 1);
-#endif
-}
-
 #if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)
 #include <emmintrin.h>
 
