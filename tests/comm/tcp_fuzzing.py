@@ -1,23 +1,22 @@
 """What fuzzers do to a tcp engine: one end of a connection says arbitrary things, the other makes a collective.
 
-    python tests/comm/tcp_fuzzing.py -max_total_time=60        needs atheris (pip install atheris)
-
 Whatever the peer says, the collective must end soon, with or without trouble, write nowhere but into its result,
-and reserve no memory on the peer's word.
+and reserve no memory on the peer's word; and both engines must come to the same end. hypothesis (test_tcp_fuzz)
+and atheris (tcp_atheris) supply the things said.
 """
 
 from __future__ import annotations
 
 import socket
 import struct
-import sys
 import tracemalloc
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from pycobre.comm import TcpConfig
-from pycobre.comm.tcp_engine import Engine, make_engine
+from pycobre.comm import TcpConfig, tcp_engine
+from pycobre.comm.tcp_engine import Engine
 from pycobre.comm.tcp_trouble import Trouble, What, explain
 from pycobre.comm.wire import HEADER, Call, DtypeCode, Kind, Operation, dtype_code, layout_code
 
@@ -27,9 +26,13 @@ GUARD = 1234.5
 MOST_MEMORY = 4_000_000
 
 COUNTS = {"small": (2, 3, 4), "large": (9000, 3, 4000)}
+HONEST_KIND = 224  # a frame's kind from here on stands, in a fuzzer's bytes, for all that an honest peer says
+
+Fields = tuple[int, int, int, bytes]
+Array = np.ndarray[Any, Any]
 
 
-def gather(engine: Engine, rank: int, counts: tuple[int, ...]) -> tuple[int, int, int, bytes] | None:
+def gather(engine: Engine, rank: int, counts: tuple[int, ...]) -> tuple[Fields | None, Array]:
     """An allgatherv into ranges with guards between them, which must survive."""
     displs = tuple(sum(counts[:r]) + 8 * (r + 1) for r in range(SIZE))
     recv = np.full(sum(counts) + 8 * (SIZE + 1), GUARD)
@@ -39,30 +42,30 @@ def gather(engine: Engine, rank: int, counts: tuple[int, ...]) -> tuple[int, int
     send = np.zeros(counts[rank])
     trouble = engine.allgatherv(1, FLOAT64, layout_code(counts), send, recv, counts, displs)
     assert np.all(recv[~inside] == GUARD), "something was written outside of the result"
-    return trouble
+    return trouble, recv[inside]
 
 
-def reduce(engine: Engine, rank: int, counts: tuple[int, ...]) -> tuple[int, int, int, bytes] | None:
+def reduce(engine: Engine, rank: int, counts: tuple[int, ...]) -> tuple[Fields | None, Array]:
     store = np.full(sum(counts) + 16, GUARD)
     trouble = engine.allreduce(1, FLOAT64, np.zeros(sum(counts)), store[8:-8], 1)
     assert np.all(store[:8] == GUARD)
     assert np.all(store[-8:] == GUARD)
-    return trouble
+    return trouble, store[8:-8]
 
 
-def broadcast(engine: Engine, rank: int, counts: tuple[int, ...]) -> tuple[int, int, int, bytes] | None:
+def broadcast(engine: Engine, rank: int, counts: tuple[int, ...]) -> tuple[Fields | None, Array]:
     store = np.full(sum(counts) + 16, GUARD)
     trouble = engine.broadcast(1, FLOAT64, store[8:-8], 1)
     assert np.all(store[:8] == GUARD)
     assert np.all(store[-8:] == GUARD)
-    return trouble
+    return trouble, store[8:-8]
 
 
-def barrier(engine: Engine, rank: int, counts: tuple[int, ...]) -> tuple[int, int, int, bytes] | None:
-    return engine.barrier(1)
+def barrier(engine: Engine, rank: int, counts: tuple[int, ...]) -> tuple[Fields | None, Array]:
+    return engine.barrier(1), np.empty(0)
 
 
-COLLECTIVES: dict[str, Callable[[Engine, int, tuple[int, ...]], tuple[int, int, int, bytes] | None]] = {
+COLLECTIVES: dict[str, Callable[[Engine, int, tuple[int, ...]], tuple[Fields | None, Array]]] = {
     "allgatherv": gather,
     "allreduce": reduce,
     "broadcast": broadcast,
@@ -82,6 +85,24 @@ def expected_call(collective: str, counts: tuple[int, ...]) -> Call:
 
 def meet(rank: int, collective: str, size: str, said: list[bytes]) -> Trouble | None:
     """Make a collective as `rank` with peers who say these things and hang up."""
+    return meet_fully(rank, collective, size, said)[0]
+
+
+def meet_twice(rank: int, collective: str, size: str, said: list[bytes]) -> None:
+    """The same with both engines, which must come to the same end: the same result, or the same words."""
+    native = tcp_engine.native
+    ends = []
+    for tcp_engine.native in (native, None):  # type: ignore[assignment]
+        try:
+            trouble, result = meet_fully(rank, collective, size, said)
+        finally:
+            tcp_engine.native = native
+        ends.append(result.tobytes() if trouble is None else explain(trouble, rank, {}, 20.0))
+    assert ends[0] == ends[1], f"{ends[0]!r} and {ends[1]!r}"
+
+
+def meet_fully(rank: int, collective: str, size: str, said: list[bytes]) -> tuple[Trouble | None, Array]:
+    """What `meet` does, with the result as far as it came."""
     counts = COUNTS[size]
     peers = [0] if rank else list(range(1, SIZE))
     sockets, others = {}, []
@@ -97,8 +118,8 @@ def meet(rank: int, collective: str, size: str, said: list[bytes]) -> Trouble | 
     config = TcpConfig(rank=rank, size=SIZE, coordinator="x", timeout_s=20.0)
     tracemalloc.start()
     try:
-        engine = make_engine(config, dict(sockets))
-        fields = COLLECTIVES[collective](engine, rank, counts)
+        engine = tcp_engine.make_engine(config, dict(sockets))
+        fields, result = COLLECTIVES[collective](engine, rank, counts)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -106,12 +127,12 @@ def meet(rank: int, collective: str, size: str, said: list[bytes]) -> Trouble | 
             sock.close()
     assert peak < MOST_MEMORY, f"{peak} bytes were reserved"
     if fields is None:
-        return None
+        return None, result
     trouble = Trouble(*fields)
     assert trouble.what in list(map(int, What))
     assert trouble.what != What.SILENCE, "the collective did not notice that its peers are gone"
     assert explain(trouble, rank, {}, 20.0)[1]
-    return trouble
+    return trouble, result
 
 
 def from_bytes(data: bytes) -> tuple[int, str, str, list[bytes]]:
@@ -125,6 +146,9 @@ def from_bytes(data: bytes) -> tuple[int, str, str, list[bytes]]:
     while len(rest) >= 8:
         kind, block, offset, length, position, value, peer, payload = struct.unpack_from("<8B", rest)
         rest = rest[8:]
+        if kind >= HONEST_KIND:
+            said[peer % 2] += (honest(rank, collective, size) * 2)[peer % 2]
+            continue
         frame = bytearray(call.header(kind % 9, block=block, offset=offset * 8, length=length * 8))
         if position < HEADER.size:
             frame[position] ^= value
@@ -162,18 +186,3 @@ def honest(rank: int, collective: str, size: str) -> list[bytes]:
             kind = Kind.CHUNK if left else Kind.LAST
             frames += call.header(kind, block=block, length=n * width) + bytes(n * width)
     return [frames or call.header(Kind.LAST)]
-
-
-def main() -> None:
-    import atheris
-
-    def one(data: bytes) -> None:
-        meet(*from_bytes(data))
-
-    atheris.instrument_func(from_bytes)
-    atheris.Setup(sys.argv, one)
-    atheris.Fuzz()
-
-
-if __name__ == "__main__":
-    main()

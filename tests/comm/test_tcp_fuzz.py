@@ -46,8 +46,8 @@ def test_arbitrary_bytes(engine: str, scene: tuple[int, str, str], said: list[by
 
 @fuzz
 @given(st.binary(max_size=400))
-def test_arbitrary_frames_of_the_right_call(engine: str, data: bytes) -> None:
-    fuzzing.meet(*fuzzing.from_bytes(data))
+def test_both_engines_take_frames_of_the_right_call_alike(data: bytes) -> None:
+    fuzzing.meet_twice(*fuzzing.from_bytes(data))
 
 
 @fuzz
@@ -83,6 +83,13 @@ def test_a_length_nobody_expects(engine: str, rank: int, length: int) -> None:
         assert trouble.what in (What.DISAGREEMENT, What.MALFORMED)
 
 
+def test_empty_pieces_do_not_keep_a_worker_waiting(engine: str) -> None:
+    call = fuzzing.expected_call("allgatherv", fuzzing.COUNTS["large"])
+    trouble = fuzzing.meet(1, "allgatherv", "large", [call.header(Kind.CHUNK)])
+    assert trouble is not None
+    assert trouble.what == What.MALFORMED
+
+
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_failure_with_too_long_a_reason(engine: str, rank: int) -> None:
     header = fuzzing.expected_call("barrier", ()).header(Kind.FAILURE, length=2**40)
@@ -100,10 +107,18 @@ def test_last_words_are_understood(engine: str, rank: int) -> None:
     assert trouble == (What.SHUTDOWN, peer, 5, b"")
 
 
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_reason_that_breaks_off_still_blames(engine: str, rank: int) -> None:
+    torn = failure_frame(2, b"the reservoir is empty")[:-6]
+    trouble = fuzzing.meet(rank, "barrier", "small", [torn])
+    assert trouble == (What.FAILURE, 2, 0, b"the reservoir is")
+
+
 @pytest.mark.slow
 def test_with_atheris(tmp_path: Path) -> None:
     pytest.importorskip("atheris", reason="atheris is not installed: pip install atheris")
-    command = [sys.executable, fuzzing.__file__, "-max_total_time=60", f"-artifact_prefix={tmp_path}/"]
+    entry = Path(__file__).with_name("tcp_atheris.py")
+    command = [sys.executable, str(entry), "-max_total_time=60", f"-artifact_prefix={tmp_path}/"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr[-3000:]
     print(done.stderr[-300:])

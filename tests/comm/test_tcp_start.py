@@ -162,8 +162,12 @@ def test_the_missing_are_listed_on_every_rank_that_came(monkeypatch: pytest.Monk
             super().__init__(*args, **options)
             doors.put(self)
 
+        def close(self) -> None:
+            group.ranks[2].exception(200)  # the worker has heard, and hung up
+            super().close()
+
     monkeypatch.setattr(tcp, "Door", NotedDoor)
-    with gathering(4) as group:
+    with log_lines() as log, gathering(4) as group:
         door = doors.get(timeout=200)
         worker = group.add(2)
         with socket.create_connection(("127.0.0.1", group.port)) as stranger:
@@ -178,6 +182,7 @@ def test_the_missing_are_listed_on_every_rank_that_came(monkeypatch: pytest.Monk
             )
             assert re.search(r"turned away: 127\.0\.0\.1:\d+ \(wrong token", text)
             assert "COBRE_TCP_CONNECT_TIMEOUT_MS" in text
+    assert log.with_words("left before the start") == []  # it left because it was told to
 
 
 def test_a_worker_that_finds_nobody_says_where_it_looked() -> None:

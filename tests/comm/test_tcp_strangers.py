@@ -230,6 +230,18 @@ def test_a_hundred_talkative_ones_at_once(engine: str, monkeypatch: pytest.Monke
     assert len(log.with_words(DROPPED)) == 100
 
 
+def test_one_that_is_still_silent_when_the_run_ends_is_noted_too() -> None:
+    with log_lines() as log, running(2) as comms:
+        with socket.create_connection(("127.0.0.1", comms[0].port), timeout=200) as silent:
+            # A second visitor that is turned away shows that the first one was let as far as the door.
+            visit(comms[0].port, scan)
+            log.wait_for(DROPPED)
+            comms[0].close()
+            assert silent.recv(1) == b""
+            name = f"{DROPPED}{silent.getsockname()[1]}: "
+        assert log.with_words(name) == [f"tcp: {name}the run ended before its handshake did"]
+
+
 def test_a_slow_talker_is_dropped_at_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte now and then does not buy more time."""
     with log_lines() as log, running(2) as comms:

@@ -266,7 +266,7 @@ static inline bool tcp_fits(const tcp_star *star, const tcp_header *header, uint
     if (header->kind == TCP_RESULT) return header->length == left;
     if (header->kind != TCP_CHUNK && header->kind != TCP_LAST) return false;
     if (header->length > left || (header->kind == TCP_LAST && header->length != left)) return false;
-    if (header->length == 0) return true;
+    if (header->length == 0) return header->kind == TCP_LAST; /* only an end may be empty */
     if (header->block >= star->nblocks || header->block == star->rank) return false;
     uint64_t bytes = star->blocks[header->block].bytes;
     return header->offset <= bytes && header->length <= bytes - header->offset;

@@ -104,6 +104,7 @@ class Door:
                 left = self._deadline - time.monotonic()
                 if left <= 0:
                     text = self._missing_text()
+                    self._stopping = True  # who leaves now was told to
                     for sock, _ in self._members.values():
                         _send(sock, refusal(text))
                     raise InitializationFailed("tcp", text)
@@ -119,6 +120,8 @@ class Door:
         self._stopping = True
         self._wake_write.send(b"x")
         self._thread.join()
+        for guest in list(self._guests.values()):
+            self._drop(guest, "the run ended before its handshake did")
         self.forget()
 
     def forget(self) -> None:
@@ -258,7 +261,8 @@ class Door:
             if not self._started:
                 sock, address = self._members.pop(rank)
                 sock.close()
-                log.warning("tcp: rank %d from %s left before the start", rank, address)
+                if not self._stopping:
+                    log.warning("tcp: rank %d from %s left before the start", rank, address)
                 return
         self._hung.append(rank)
 

@@ -23,6 +23,7 @@ import select
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -249,6 +250,8 @@ class WorkerStar(Star):
             return Trouble(What.DISAGREEMENT, 0, 0, header.pack() + own)
         if header.kind == Kind.RESULT:
             fits = header.length == left
+        elif header.length == 0:  # only an end may be empty
+            fits = header.kind == Kind.LAST and left == 0
         elif header.kind not in (Kind.CHUNK, Kind.LAST):
             fits = False
         else:
@@ -270,10 +273,14 @@ def control(stream: Stream, header: Header) -> Trouble | None:
     if text:
         stream.targets = [memoryview(text)]
     deadline = time.monotonic() + _SETTLE_S
-    while stream.targets and time.monotonic() < deadline:
-        if not stream.fill_targets():
-            wait_for([(stream, select.POLLIN)], deadline - time.monotonic())
-    return Trouble(What.FAILURE, header.block, 0, bytes(text))
+    # Whom the frame blames is known already: a reason that breaks off is still one.
+    with suppress(EOFError, OSError):
+        while stream.targets and time.monotonic() < deadline:
+            if not stream.fill_targets():
+                wait_for([(stream, select.POLLIN)], deadline - time.monotonic())
+    missing = sum(map(len, stream.targets))
+    stream.targets = []
+    return Trouble(What.FAILURE, header.block, 0, bytes(text[: len(text) - missing]))
 
 
 def last_words(stream: Stream) -> Trouble | None:
