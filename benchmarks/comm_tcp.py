@@ -238,10 +238,10 @@ def kernel_bytes(comm: Any) -> np.ndarray[Any, Any]:
 
 
 def limits_us(sizes: Sequence[int], cases: Sequence[Case]) -> dict[tuple[int, Case], float]:
-    """How long two processes take to exchange, both ways at once, all bytes that must reach the ranks of a case.
+    """How long as many bare processes take to give each other, over a connection per pair, the bytes of a case.
 
-    That many bytes, R (R - 1) n, have to pass the loopback interface whatever the algorithm. Small cases are
-    trips rather than bytes, so they have this limit at two ranks only. Nothing without a C compiler.
+    R (R - 1) n bytes have to pass the loopback interface whatever the algorithm. Small cases are trips rather than
+    bytes, so they have this limit at two ranks only. Nothing without a C compiler.
     """
     found = {}
     with tempfile.TemporaryDirectory() as directory:
@@ -252,8 +252,7 @@ def limits_us(sizes: Sequence[int], cases: Sequence[Case]) -> dict[tuple[int, Ca
             return {}
         for size in sizes:
             for case in cases if size == 2 else [case for case in cases if case in LARGE]:
-                each_way = case.doubles(size) * 8 * size * (size - 1) // 2
-                words = [str(max(1, each_way)), str(case.repetitions)]
+                words = [str(max(1, case.doubles(size) * 8)), str(case.repetitions), str(size)]
                 done = subprocess.run([program, *words], check=True, capture_output=True, text=True)
                 found[size, case] = float(done.stdout)
     return found

@@ -183,6 +183,7 @@ static PyObject *star_allgatherv(Star *self, PyObject *const *args, Py_ssize_t n
             self->call.offset = own->bytes / self->call.itemsize;
             star->own_to = own->data;
             star->own_left = own->bytes;
+            star->own_streams = own->bytes >= TCP_STREAM_BYTES;
             star->own_from = own->data = send.buf;
             result = describe(star, run(self, send.buf, false));
         }

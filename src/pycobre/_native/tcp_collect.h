@@ -151,7 +151,7 @@ static inline void tcp_forward_large(tcp_star *star, tcp_collective *all, uint32
     for (uint32_t r = 0; r < star->nblocks; r++) {
         if (r == stream->rank) continue;
         uint64_t length = star->blocks[r].ready - sent[r];
-        if (length > TCP_CHUNK_BYTES) length = TCP_CHUNK_BYTES;
+        if (length > TCP_LONGEST_BYTES) length = TCP_LONGEST_BYTES;
         if (length == 0 || (length < TCP_CHUNK_BYTES && star->blocks[r].ready < star->blocks[r].bytes)) continue;
         if (length == leg->owed && !others_entered) return;
         head.block = r;

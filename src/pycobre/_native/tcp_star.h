@@ -15,9 +15,11 @@
 #include "shm_copy.h"
 #include "tcp_wire.h"
 
-#define TCP_CHUNK_BYTES (1 << 20)
+#define TCP_CHUNK_BYTES (1 << 20)   /* of a block that is still coming in, at least so much is forwarded at once */
+#define TCP_LONGEST_BYTES (1 << 22) /* and at most so much: a failure can only be told after a whole chunk */
 #define TCP_WINDOW_BYTES (1 << 18)
-#define TCP_COPY_BYTES (1 << 18) /* copied in one go, past the caches */
+#define TCP_COPY_BYTES (1 << 18)    /* copied in one go, so that the connections are never left for long */
+#define TCP_STREAM_BYTES (1 << 22)  /* copies from here on go past the caches, which they would only empty */
 #define TCP_EAGER_TRIES 4      /* attempts before the first yield */
 #define TCP_YIELD_NS 200000    /* of yielding before sleeping: waking a sleeper costs some 80 µs */
 #define TCP_CROWDED_NS 500000  /* away for so long after a yield: others want this core too */
@@ -63,6 +65,7 @@ typedef struct tcp_star {
     const char *own_from; /* this rank's own contribution, copied into its place while there is time */
     char *own_to;
     uint64_t own_left;
+    bool own_streams; /* past the caches */
     char *packed; /* TCP_SMALL_BYTES: small results, in rank order */
     struct pollfd *polls;
     tcp_leg *legs;   /* coordinator only */
@@ -166,7 +169,7 @@ static inline void tcp_progressed(tcp_star *star) {
 static inline bool tcp_copy_own(tcp_star *star, uint64_t limit) {
     uint64_t bytes = star->own_left < limit ? star->own_left : limit;
     if (bytes == 0) return false;
-    if (bytes == TCP_COPY_BYTES) shm_stream(star->own_to, star->own_from, bytes);
+    if (star->own_streams) shm_stream(star->own_to, star->own_from, bytes);
     else memcpy(star->own_to, star->own_from, bytes);
     star->own_from += bytes;
     star->own_to += bytes;
