@@ -5,6 +5,7 @@ Started by `pycobre.run.workers` as `python -m pycobre.run.worker`, never by han
 
 from __future__ import annotations
 
+import atexit
 import json
 import mmap
 import os
@@ -81,6 +82,7 @@ def _pickled(error: BaseException) -> bytes:
 
 def _leave(code: int) -> None:
     """End at once: all is told and closed, and the parent would wait for the interpreter to be taken apart."""
+    atexit._run_exitfuncs()  # what others want done at the end is cheap, and may matter to them
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

@@ -51,7 +51,7 @@ def _wrap_everything() -> None:
 
     _wrap(Communicator, "__init__", "join")
     for name in COLLECTIVES:
-        _wrap(Communicator, name, name)
+        _wrap(_collective_class(Communicator), name, name)
     _wrap(Communicator, "close", "close")
     _wrap(SharedMemoryProvider, "create_shared_region", "region")
     _wrap(SharedRegion, "fence", "fence")
@@ -60,6 +60,15 @@ def _wrap_everything() -> None:
     _wrap(os, "fsync", "fsync")
     _wrap(os, "replace", "replace")
     _account_for_errors(Channel)
+
+
+def _collective_class(communicator: Any) -> Any:
+    """The class whose collectives a rank calls: the base's, but for shm, which has a native way around them."""
+    if "COBRE_SHM_RANK" not in os.environ:
+        return communicator
+    from pycobre.comm.shm import ShmBackend
+
+    return ShmBackend
 
 
 def _wrap(owner: Any, name: str, phase: str) -> None:
