@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import date
+from itertools import product
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from random_case import random_case
 from small_case import config, hydro, inflows, one_reservoir, productivity, stages
 
@@ -98,24 +101,28 @@ def test_late_water_saves_less_fuel() -> None:
 
 def test_tables_account_for_every_drop() -> None:
     case = random_case(7, "travel", "blocks", stages=4, openings=2, iterations=5)
-    rows = simulate(case, train(case).policy, 3).tables["hydros"].to_pandas()
-    for (_, stage), mine in rows.groupby(["scenario_id", "stage_id"]):
-        hours = mine[mine.hydro_id == 0].hours.to_numpy()
-        tau = 0.0036 * hours
-        flow = {h: mine[mine.hydro_id == h] for h in range(3)}
-        before = rows[(rows.stage_id == stage - 1) & (rows.scenario_id == mine.scenario_id.iloc[0])]
-        for h in (1, 2):
-            coming = flow[h].in_transit_hm3.iloc[0]
-            if stage == 0:
-                found = travel(case)
-                was = sum(v for (below, _), v in zip(found.slots, found.initial, strict=True) if below == h)
-            else:
-                was = before[before.hydro_id == h].in_transit_hm3.iloc[0]
-            change = flow[h].storage_final_hm3.iloc[0] - flow[h].storage_initial_hm3.iloc[0] + coming - was
-            inside = flow[h].inflow_m3s + flow[h].inflow_slack_m3s - flow[h].outflow_m3s
-            expected = (tau * (inside.to_numpy() + flow[h - 1].outflow_m3s.to_numpy())).sum()
-            lost = _beyond(case, int(stage), h - 1) * (tau * flow[h - 1].outflow_m3s.to_numpy()).sum()
-            assert change == pytest.approx(expected - lost, abs=1e-9)
+    table = simulate(case, train(case).policy, 3).tables["hydros"]
+    column = {name: table[name].to_numpy() for name in table.column_names}
+
+    def of(name: str, scenario: int, stage: int, plant: int) -> NDArray[np.float64]:
+        """A column's values in the blocks of a stage."""
+        keys = zip(("scenario_id", "stage_id", "hydro_id"), (scenario, stage, plant), strict=True)
+        return column[name][np.logical_and.reduce([column[key] == value for key, value in keys])]
+
+    found = travel(case)
+    for scenario, stage, plant in product(range(3), range(4), (1, 2)):
+        where = scenario, stage, plant
+        tau = 0.0036 * of("hours", *where)
+        if stage == 0:
+            was = sum(v for (below, _), v in zip(found.slots, found.initial, strict=True) if below == plant)
+        else:
+            was = of("in_transit_hm3", scenario, stage - 1, plant)[0]
+        stored = of("storage_final_hm3", *where)[0] - of("storage_initial_hm3", *where)[0]
+        change = stored + of("in_transit_hm3", *where)[0] - was
+        inside = of("inflow_m3s", *where) + of("inflow_slack_m3s", *where) - of("outflow_m3s", *where)
+        above = of("outflow_m3s", scenario, stage, plant - 1)
+        lost = _beyond(case, stage, plant - 1) * (tau * above).sum()
+        assert change == pytest.approx((tau * (inside + above)).sum() - lost, abs=1e-9)
 
 
 def _beyond(case: Case, stage: int, above: int) -> float:

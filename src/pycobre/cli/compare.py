@@ -37,7 +37,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Print a line per part; 1 when anything but the clocks differs."""
     rows = compare(open_results(arguments.first), open_results(arguments.second))
     for row in rows:
-        detail = textwrap.wrap(row.detail or "same", 79 - _NAMED, break_on_hyphens=False)
+        # Paths and hashes stay whole, to be copied.
+        detail = textwrap.wrap(
+            row.detail or "same", 79 - _NAMED, break_long_words=False, break_on_hyphens=False
+        )
         print(f"{row.what:{_NAMED}} " + f"\n{'':{_NAMED + 1}}".join(detail))
     different = [row for row in rows if row.detail]
     print()
