@@ -79,8 +79,8 @@ def check_resumed(
 ) -> None:
     """Kill a rank while rank 0 writes the fourth checkpoint, and go on elsewhere: all quantities are the same."""
     output = directory / "output"
-    where = {"phase": "replace", "nth": 4, "at_rank": 0, "victim": victim, "delay_s": 0.0, "hold_s": 0.0}
-    fault = {**where, "directory": str(directory), "action": "kill"}
+    where = {"phase": "replace", "within": "checkpoints", "nth": 4, "at_rank": 0, "victim": victim}
+    fault = {**where, "delay_s": 0.0, "hold_s": 0.0, "directory": str(directory), "action": "kill"}
     environ = surroundings(first)
     path = [str(SABOTAGE), environ.get("PYTHONPATH", "")]
     environ = {
