@@ -48,12 +48,12 @@ def period_steps(case: Case, index: Index) -> tuple[PeriodStep, ...]:
     """Every stage's part in its period; days observed before the study count towards the first."""
     numbers = period_numbers(case)
     days = [_days(case, stage) for stage in case.stages]
+    # A period of one stage is whole without looking; else the history is read, once for all stages of the first.
+    before = float(_seen(case, index)[0].max(initial=0.0)) if numbers.count(numbers[0]) > 1 else 0.0
     steps = []
     for t, number in enumerate(numbers):
         mine = [i for i, other in enumerate(numbers) if other == number]
-        alone = len(mine) == 1
-        observed = 0.0 if alone or mine[0] else float(_seen(case, index)[0].max(initial=0.0))
-        total = sum(days[i] for i in mine) + observed
+        total = sum(days[i] for i in mine) + (0.0 if mine[0] else before)
         steps.append(PeriodStep(days[t], total, t == mine[-1]))
     return tuple(steps)
 
