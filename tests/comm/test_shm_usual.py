@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from array_changes import CHANGES, changed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -33,10 +34,6 @@ def alone() -> Iterator[ShmBackend]:
         yield comm
 
 
-class Subclass(np.ndarray[Any, Any]):
-    """Not the very class."""
-
-
 class Flag(int):
     """An int, but not the very class."""
 
@@ -46,25 +43,14 @@ def arrays(draw: st.DrawFn) -> tuple[Any, ...]:
     """How to make an array in one piece of memory, or something that is none."""
     dtype = draw(st.sampled_from([*"?bBhHiIlLqQefdgFD", ">f8", "i4,f8", "M8[s]"]))
     start = draw(st.sampled_from([0, 16, 32, 64, 100]))
-    change = draw(st.sampled_from(["", "", "", "", "frozen", "strided", "subclass", "list", "square"]))
+    change = draw(st.sampled_from(["", "", "", "", *CHANGES]))
     return dtype, start, draw(st.integers(0, 4)), change
 
 
 def made(store: np.ndarray[Any, Any], recipe: tuple[Any, ...]) -> Any:
     letter, start, count, change = recipe
     dtype = np.dtype(letter)
-    array: Any = store[start : start + count * dtype.itemsize].view(dtype)
-    if change == "frozen":
-        array.flags.writeable = False
-    elif change == "strided":
-        array = array[::2]
-    elif change == "subclass":
-        array = array.view(Subclass)
-    elif change == "list":
-        array = array.tolist()
-    elif change == "square" and count == 4:
-        array = array.reshape(2, 2)
-    return array
+    return changed(store[start : start + count * dtype.itemsize].view(dtype), change)
 
 
 numbers = st.sampled_from([0, 1, 2, 3, 4, 4, 3, 2, -1, 1 << 70, True, 2.0, np.int64(2), Flag(2), None, "2"])

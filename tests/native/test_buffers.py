@@ -6,16 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from array_changes import CHANGES, changed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pycobre.comm import CommError, ReduceOp, checks
 
 buffers = pytest.importorskip("pycobre._native.buffers")
-
-
-class Subclass(np.ndarray[Any, Any]):
-    """Not the very class."""
 
 
 _DTYPES = [*"?bBhHiIlLqQefdgFDG", ">f8", "M8[s]", "S3", "i4,f8", "O"]
@@ -33,20 +30,8 @@ def arrays(draw: st.DrawFn) -> Any:
     if draw(st.booleans()):
         start = start // 16 * 16
     array: Any = _STORE[start : start + count * dtype.itemsize].view(dtype)
-    change = draw(st.sampled_from(["", "", "", "frozen", "strided", "subclass", "list", "square", "bytes"]))
-    if change == "frozen":
-        array.flags.writeable = False
-    elif change == "strided":
-        array = array[::2]
-    elif change == "subclass":
-        array = array.view(Subclass)
-    elif change == "list":
-        array = array.tolist()
-    elif change == "bytes":
-        array = bytearray(array.tobytes())
-    elif change == "square" and count == 4:
-        array = array.reshape(2, 2)
-    return array
+    change = draw(st.sampled_from(["", "", "", *CHANGES, "bytes"]))
+    return bytearray(array.tobytes()) if change == "bytes" else changed(array, change)
 
 
 def accepted(check: Any, *arguments: Any) -> bool:
