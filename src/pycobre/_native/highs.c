@@ -181,7 +181,9 @@ static PyObject *Session_lead(PyObject *object, PyObject *args)
     A(int8_t, basis_col, chains * m->num_col, WRITE)                                                          \
     A(int8_t, basis_row, chains * m->num_row, WRITE)                                                          \
     A(int32_t, basis_count, chains, WRITE)                                                                    \
-    A(int32_t, basis_owner, chains, WRITE)
+    A(int32_t, basis_owner, chains, WRITE)                                                                    \
+    A(int64_t, dealt, 1, WRITE)                                                                               \
+    A(uint8_t, taken, chains, WRITE)
 
 #define COUNT(type, name, count, access) +1
 enum { BLOCK_ARRAY_COUNT = 0 BLOCK_ARRAYS(COUNT), READ = 0, WRITE = 1 };
@@ -244,6 +246,7 @@ static PyObject *solve_block(PyObject *object, PyObject *args, bool together)
     b.primal = array.primal, b.col_dual = array.col_dual, b.row_dual = array.row_dual;
     b.basis_col = array.basis_col, b.basis_row = array.basis_row, b.basis_count = array.basis_count;
     b.basis_owner = array.basis_owner;
+    b.dealt = (_Atomic int64_t *)array.dealt, b.taken = array.taken;
     if (array.intercept != NULL) {
         pool.intercept = array.intercept, pool.slope = array.slope, pool.active = array.active;
         if (pool.width != m->outputs_size || !pool_fits(&pool, view.intercept, view.slope, view.active)) {

@@ -2,6 +2,8 @@
 #ifndef PYCOBRE_HIGHS_SESSION_H
 #define PYCOBRE_HIGHS_SESSION_H
 
+#include <stdatomic.h>
+
 #include "highs_library.h"
 #include "highs_model.h"
 #include "highs_pool.h"
@@ -29,6 +31,8 @@ typedef struct {
     int8_t *basis_col, *basis_row;
     int32_t *basis_count; /* [chains]: pool rows in each basis; the slots go to `kept_slots` of the session */
     int32_t *basis_owner; /* [chains]: the number of that session */
+    _Atomic int64_t *dealt; /* chains begun by all who share the block, in memory of theirs; NULL: it is not shared */
+    uint8_t *taken;         /* [chains]: 1 where a chain was solved here */
 } lp_block;
 
 /* One HiGHS object, the model it holds, and scratch memory. */

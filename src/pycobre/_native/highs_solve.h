@@ -117,33 +117,31 @@ static block_end run_block(lp_session *s, const lp_model *model, const lp_block 
     PyThreadState *thread = PyEval_SaveThread();
     block_end how = BLOCK_DONE;
     int64_t last = now_ns();
-    for (int32_t i = begin; i < end && how == BLOCK_DONE; i++, resumed = false) {
+    for (int32_t i = resumed ? begin : chain_of_turn(b, begin); i < end; i = chain_of_turn(b, i + 1), resumed = false) {
         const chain_end chain = run_chain(s, model, b, i, resumed);
         if (chain != CHAIN_DONE)
             how = chain == CHAIN_FAILED ? BLOCK_FAILED : BLOCK_NO_MEMORY;
         else if (interrupted(&thread, &last))
             how = BLOCK_INTERRUPTED;
+        if (how != BLOCK_DONE)
+            break; /* before another chain is taken from those who share the block */
     }
     PyEval_RestoreThread(thread);
     return how;
 }
 
-/* The same by a team; `end` becomes the first chain that nobody began. */
+/* The same by a team; `end` becomes the first turn that nobody took. */
 static block_end run_together(lp_team *team, const lp_model *model, const lp_block *b, int32_t begin, int32_t *end)
 {
     PyThreadState *thread = PyEval_SaveThread();
     block_end how = BLOCK_DONE;
     int64_t last = now_ns();
-    int32_t chain;
     team_member *own = &team->member[0];
     team_offer(team, model, b, begin, *end);
     const uint32_t number = (uint32_t)(atomic_load(&team->word) >> 32);
-    while (how == BLOCK_DONE && own->how == CHAIN_DONE && take_chain(team, number, &chain)) {
-        own->how = run_chain(own->session, model, b, chain, false);
-        finish_chain(team);
+    while (how == BLOCK_DONE && solve_next(own, number))
         if (interrupted(&thread, &last))
             how = BLOCK_INTERRUPTED;
-    }
     *end = team_close_offer(team);
     while (!team_wait(team, *end - begin))
         if (interrupted(&thread, &last))
@@ -206,6 +204,8 @@ static PyObject *solve_by_team(Session *self, PyObject *model_object, const lp_b
         if (begin == 0)
             ((Session *)member)->session.kept = 0;
     }
+    if (b->dealt != NULL)
+        end += team->size; /* every member asks once in vain when there is no chain left */
     const int32_t wanted = end;
     const block_end how = run_together(team, &((Model *)model_object)->model, b, begin, &end);
     for (int32_t k = 0; k < team->size; k++) {
@@ -216,9 +216,9 @@ static PyObject *solve_by_team(Session *self, PyObject *model_object, const lp_b
         return NULL;
     if (how == BLOCK_NO_MEMORY)
         return PyErr_NoMemory();
-    if (how == BLOCK_DONE && end == wanted)
+    if (how == BLOCK_DONE && (end == wanted || b->dealt != NULL))
         Py_RETURN_NONE;
-    return failures_of(team, end);
+    return failures_of(team, b->dealt != NULL ? begin : end);
 }
 
 static PyObject *solve_alone(Session *self, PyObject *model_object, const lp_block *b, int32_t begin, int32_t end,

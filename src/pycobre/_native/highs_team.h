@@ -1,4 +1,4 @@
-/* Threads that share the chains of a block: whoever is free takes the next one.
+/* Threads that share the chains of a block, among themselves and with other processes: whoever is free takes the next.
  *
  * A chain's result does not depend on who solves it, so nobody needs a share of his own: a helper that is slow to wake
  * finds less left, and a block too small to be handed over is solved by the thread that brought it. Helpers wait for the
@@ -30,7 +30,19 @@ static chain_end run_chain(lp_session *s, const lp_model *model, const lp_block 
         if (end != OPENING_SOLVED)
             return end == OPENING_FAILED ? CHAIN_FAILED : CHAIN_NO_MEMORY;
     }
+    if (b->taken != NULL)
+        b->taken[i] = 1;
     return CHAIN_DONE;
+}
+
+/* The chain that a turn brings: itself or, where the block is shared with other processes, the next that none of them
+ * has begun; the number of chains when there is none left. */
+static int32_t chain_of_turn(const lp_block *b, int32_t turn)
+{
+    if (b->dealt == NULL)
+        return turn;
+    const int64_t next = atomic_fetch_add(b->dealt, 1);
+    return next < b->chains ? (int32_t)next : b->chains;
 }
 
 typedef struct lp_team lp_team;
@@ -48,7 +60,7 @@ struct lp_team {
     bool awake; /* there is a core for each: wait awake */
     const lp_model *model;
     const lp_block *block;
-    _Atomic uint64_t word; /* number of the block << 32 | the next chain */
+    _Atomic uint64_t word; /* number of the block << 32 | the next turn */
     _Atomic uint32_t end;
     _Atomic int32_t finished, sleepers;
     _Atomic bool leader_sleeps, closing;
@@ -70,8 +82,8 @@ static void breathe(void)
 #endif
 }
 
-/* The next chain of block `number`; false when there is none left. */
-static bool take_chain(lp_team *team, uint32_t number, int32_t *chain)
+/* The next turn at block `number`; false when there is none left. */
+static bool take_turn(lp_team *team, uint32_t number, int32_t *turn)
 {
     uint64_t word = atomic_load(&team->word);
     for (;;) {
@@ -79,13 +91,13 @@ static bool take_chain(lp_team *team, uint32_t number, int32_t *chain)
         if ((uint32_t)(word >> 32) != number || next >= atomic_load(&team->end))
             return false;
         if (atomic_compare_exchange_weak(&team->word, &word, word + 1)) {
-            *chain = (int32_t)next;
+            *turn = (int32_t)next;
             return true;
         }
     }
 }
 
-static void finish_chain(lp_team *team)
+static void finish_turn(lp_team *team)
 {
     atomic_fetch_add(&team->finished, 1);
     if (atomic_load(&team->leader_sleeps)) {
@@ -93,6 +105,21 @@ static void finish_chain(lp_team *team)
         pthread_cond_signal(&team->done);
         pthread_mutex_unlock(&team->mutex);
     }
+}
+
+/* Solve one chain of block `number`; false when this member can do no more for it. */
+static bool solve_next(team_member *own, uint32_t number)
+{
+    lp_team *team = own->team;
+    int32_t turn;
+    if (!take_turn(team, number, &turn))
+        return false;
+    const int32_t chain = chain_of_turn(team->block, turn);
+    const bool found = chain < team->block->chains;
+    if (found)
+        own->how = run_chain(own->session, team->model, team->block, chain, false);
+    finish_turn(team);
+    return found && own->how == CHAIN_DONE;
 }
 
 static bool has_work(lp_team *team, uint32_t seen)
@@ -122,18 +149,14 @@ static void *help(void *argument)
     lp_team *team = own->team;
     uint32_t seen = 0;
     while (wait_for_work(team, seen)) {
-        int32_t chain;
         seen = (uint32_t)(atomic_load(&team->word) >> 32);
-        for (bool going = true; going && take_chain(team, seen, &chain);) {
-            own->how = run_chain(own->session, team->model, team->block, chain, false);
-            going = own->how == CHAIN_DONE;
-            finish_chain(team);
-        }
+        while (solve_next(own, seen))
+            ;
     }
     return NULL;
 }
 
-/* Offer chains `begin` to `end` of a block to everybody; the sessions are ready for it. */
+/* Offer turns `begin` to `end` at a block to everybody; the sessions are ready for it. */
 static void team_offer(lp_team *team, const lp_model *model, const lp_block *block, int32_t begin, int32_t end)
 {
     const uint64_t number = (atomic_load(&team->word) >> 32) + 1;
@@ -151,7 +174,7 @@ static void team_offer(lp_team *team, const lp_model *model, const lp_block *blo
     }
 }
 
-/* Let nobody take another chain; returns the first that was not taken. */
+/* Let nobody take another turn; returns the first that was not taken. */
 static int32_t team_close_offer(lp_team *team)
 {
     const uint32_t end = atomic_load(&team->end);
@@ -159,7 +182,7 @@ static int32_t team_close_offer(lp_team *team)
     return (int32_t)(next < end ? next : end);
 }
 
-/* Wait a while for `count` chains to be finished; false where they are not yet. */
+/* Wait a while for `count` turns to be finished; false where they are not yet. */
 static bool team_wait(lp_team *team, int32_t count)
 {
     for (const int64_t until = team->awake ? now_ns() + AWAKE_NS : 0; now_ns() < until;)

@@ -11,11 +11,13 @@ is a cut of node i, valid everywhere. The same solves give every node with the s
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre.sddp.dealing import Table
 from pycobre.sddp.numbers import ordered_dot, ordered_sum
 from pycobre.sddp.openings import Openings
 from pycobre.sddp.plan import Family, Plan
@@ -25,7 +27,7 @@ from pycobre.sddp.split import Split
 from pycobre.sddp.starts import Starts
 from pycobre.solver import Block
 
-__all__ = ["Group", "Itinerary", "Step", "cuts_of_step"]
+__all__ = ["Group", "Itinerary", "Step", "cuts_of_step", "deal_step"]
 
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
@@ -134,6 +136,38 @@ def cuts_of_step(
             if with_states:
                 records[place, 1 + n :] = x
     return records
+
+
+def deal_step(
+    plan: Plan,
+    solving: Solving,
+    openings: Openings,
+    table: Table,
+    measures: Mapping[int, RiskMeasure],
+    depth: int,
+    iteration: int,
+    *,
+    with_states: bool,
+) -> None:
+    """Take the table's trajectories one by one until none is left, and leave the records of their cuts there."""
+    assert plan.chain is not None
+    node = int(plan.chain[depth])
+    family = plan.families[plan.family_of[node]]
+    block = solving.every_opening(
+        family.children[0],
+        table.states(depth),
+        table.bases(depth + 1),
+        table.states(depth + 1),
+        Who(iteration, table.trajectories.start, None),
+        dealt=table.begin_step(),
+    )
+    assert block.taken is not None
+    taken = block.taken.view(np.bool_)
+    x = table.states(depth)[taken]
+    mine = replace(block, objective=block.objective[taken], gradient=block.gradient[taken])
+    intercept, slope = combine(family, node, measures[node], [mine], openings, x)
+    parts = [intercept[:, None], slope, x] if with_states else [intercept[:, None], slope]
+    table.put(taken, np.concatenate(parts, axis=1))
 
 
 def combine(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pycobre.frozen import frozen
 from pycobre.problem import Problem
 from pycobre.sddp.options import TrainOptions
-from pycobre.sddp.sampling import default_depth
+from pycobre.sddp.sampling import chain_of, default_depth
 
 __all__ = ["MemoryEstimate", "estimate"]
 
@@ -16,6 +16,7 @@ class MemoryEstimate:
 
     cuts: int  #: shared, when the last iteration is reached
     openings: int  #: shared
+    table: int  #: shared, where ranks of one machine deal out a linear graph's trajectories among each other
     starts: int  #: per rank: bases and outgoing states of its trajectories
     work: int  #: per rank: the largest step of the backward pass
     lps: int  #: per rank: one LP per thread and distinct node, roughly
@@ -23,7 +24,7 @@ class MemoryEstimate:
 
     @property
     def shared_bytes(self) -> int:
-        return self.cuts + self.openings
+        return self.cuts + self.openings + self.table
 
     @property
     def rank_bytes(self) -> int:
@@ -33,6 +34,7 @@ class MemoryEstimate:
         lines = [
             f"cuts after {self.iterations} iterations  {_bytes(self.cuts)}  once per machine",
             f"openings  {_bytes(self.openings)}  once per machine",
+            f"trajectories of all ranks  {_bytes(self.table)}  once per machine",
             f"starting bases  {_bytes(self.starts)}  per rank",
             f"backward pass  {_bytes(self.work)}  per rank",
             f"linear programs  {_bytes(self.lps)}  per rank",
@@ -44,7 +46,7 @@ class MemoryEstimate:
 def estimate(
     problem: Problem, options: TrainOptions | None = None, *, ranks: int = 1, iterations: int | None = None
 ) -> MemoryEstimate:
-    """Bytes that `train(problem, comm, options)` needs on each of `ranks` ranks.
+    """Bytes that `train(problem, comm, options)` needs on each of `ranks` ranks of one machine.
 
     `iterations` stands in where the stopping rules know no limit (else 100). On a cyclic graph the number of
     cuts per iteration is guessed from the longest path.
@@ -54,7 +56,8 @@ def estimate(
     n, shape = len(problem.states), problem.shape
     own = -(-options.forward_passes // ranks)
     visits = 1 if not shape.cyclic else max(1, default_depth(problem) // max(1, len(problem.nodes)))
-    cuts = openings = starts = work = lps = 0
+    dealing = ranks > 1 and chain_of(problem) is not None
+    cuts = openings = table = starts = work = lps = 0
     for index, node in enumerate(problem.nodes):
         lp = node.template
         children = shape.successors(index)[0].tolist()
@@ -63,9 +66,11 @@ def estimate(
             outcomes = sum(problem.nodes[child].noise.openings for child in children)
             work = max(work, 8 * own * (outcomes * (2 * n + 4) + 3 * n))
         openings += node.noise.values.nbytes
+        if dealing:
+            table += options.forward_passes * (lp.num_cols + lp.num_rows + 12 * n + 8)
         starts += own * (lp.num_cols + lp.num_rows + 1 + 8 * n + 16)
         lps += options.threads * (96 * lp.num_cols + 96 * lp.num_rows + 48 * lp.values.size)
-    return MemoryEstimate(cuts, openings, starts, work, lps, count)
+    return MemoryEstimate(cuts, openings, table, starts, work, lps, count)
 
 
 def _bytes(amount: float) -> str:

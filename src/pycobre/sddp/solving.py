@@ -81,11 +81,15 @@ class Solving:
         seed: F64,
         who: Who,
         positions: NDArray[np.intp] | None = None,
+        dealt: I64 | None = None,
     ) -> Block:
-        """All openings of a node for every scenario, in chain order, or at `positions` [scenarios, k]."""
+        """All openings of a node for every scenario, in chain order, or at `positions` [scenarios, k].
+
+        With `dealt` the scenarios are shared with other ranks (see `Engine.solve`).
+        """
         ordered = self._openings.ordered[node]
         values = ordered if positions is None else ordered[positions]
-        return self._solve(node, x, values, start, seed, who, positions, False, False)
+        return self._solve(node, x, values, start, seed, who, positions, False, False, dealt)
 
     def _solve(
         self,
@@ -98,6 +102,7 @@ class Solving:
         positions: NDArray[np.intp] | None,
         want_basis: bool,
         want_primal: bool,
+        dealt: I64 | None = None,
     ) -> Block:
         plan = self._plan.nodes[node]
         pool = self._pools[node].view() if plan.has_future else None
@@ -113,15 +118,20 @@ class Solving:
                 lazy=self._lazy,
                 want_basis=want_basis,
                 want_primal=want_primal,
+                dealt=dealt,
             )
         except SolverError as error:
             chain, position = error.chain or 0, error.opening or 0
             raise _located(error, plan, who, chain, position, positions) from error
         finally:
             self._ledger.solve_s += time.perf_counter() - begin
-        self._ledger.lp_solves += block.objective.size
-        self._ledger.simplex_iterations += int(np.add.reduce(block.iterations, axis=None))
-        self._ledger.retries += int(np.add.reduce(block.retries, axis=None))
+        iterations, retries = block.iterations, block.retries
+        if block.taken is not None:
+            mine = block.taken.view(np.bool_)
+            iterations, retries = iterations[mine], retries[mine]
+        self._ledger.lp_solves += iterations.size
+        self._ledger.simplex_iterations += int(np.add.reduce(iterations, axis=None))
+        self._ledger.retries += int(np.add.reduce(retries, axis=None))
         return block
 
 

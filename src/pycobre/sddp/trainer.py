@@ -27,9 +27,10 @@ from pycobre.events import (
     WarningRaised,
 )
 from pycobre.problem import ROOT, Problem
-from pycobre.sddp.backward import Itinerary, cuts_of_step
+from pycobre.sddp.backward import Itinerary, Step, cuts_of_step, deal_step
 from pycobre.sddp.bound import RootWork, bound_above_cost
 from pycobre.sddp.cuts import CutPool, Cuts
+from pycobre.sddp.dealing import Table, neighbours
 from pycobre.sddp.forward import Trajectories, check_paths, pilot, run_forward
 from pycobre.sddp.meeting import Meeting
 from pycobre.sddp.memory import estimate
@@ -105,6 +106,10 @@ class Trainer:
             self.engine, self.plan, self.openings, self.pools, self.ledger, lazy=options.lazy
         )
         self.starts = Starts(len(self.block))
+        self.table: Table | None = None
+        ranks = neighbours(comm, provider, ready=self.engine.native)
+        if len(ranks) > 1 and self.plan.chain is not None:
+            self.table = Table(provider, self.plan, self.split, comm.rank, ranks, self._record_width)
 
     def __enter__(self) -> Trainer:
         return self
@@ -114,6 +119,8 @@ class Trainer:
     ) -> None:
         self.engine.close()
         self.openings.close()
+        if self.table is not None:
+            self.table.close()
         for pool in self.pools.values():
             pool.close()
 
@@ -251,30 +258,26 @@ class Trainer:
         nodes = self.meeting.gather(own, self.split.counts).astype(np.int32)
         return Itinerary(self.plan, self.split, self.comm.rank, nodes, lengths)
 
+    @property
+    def _record_width(self) -> int:
+        """Numbers per cut that ranks exchange: intercept and slope; a selection needs the state as well."""
+        return 1 + self.plan.states * (2 if self.options.selection is not None else 1)
+
     def _backward(self, iteration: int, trajectories: Trajectories, itinerary: Itinerary) -> int:
         n, added = self.plan.states, 0
         with_states = self.options.selection is not None
+        dealing = self.table is not None and itinerary is self._usual
+        if dealing:
+            self._lay_out(trajectories)
         for depth in reversed(range(itinerary.depth)):
             step = itinerary.step(depth)
             if not step.receivers:
                 continue
             begin, solved = time.perf_counter(), self.ledger.lp_solves
-            count = step.counts[self.comm.rank]
-            own = np.zeros((count, 1 + n + (n if with_states else 0)))
-            if count and not self.meeting.failed:
-                with self.meeting.attempt():
-                    own = cuts_of_step(
-                        self.plan,
-                        self.solving,
-                        self.openings,
-                        self.starts,
-                        self.measures,
-                        step,
-                        count,
-                        trajectories.states[depth],
-                        Who(iteration, self.block.start, None),
-                        with_states=with_states,
-                    )
+            if dealing:
+                own = self._dealt_records(iteration, depth)
+            else:
+                own = self._own_records(iteration, step, depth, trajectories)
             turn = time.perf_counter()
             rows = self.meeting.gather(own, step.counts)
             for node, (at, trajectory) in step.receivers.items():
@@ -296,6 +299,52 @@ class Trainer:
                 exchange_s=time.perf_counter() - turn,
             )
         return added
+
+    def _own_records(self, iteration: int, step: Step, depth: int, trajectories: Trajectories) -> F64:
+        """This rank's cuts of one depth, by itself."""
+        count = step.counts[self.comm.rank]
+        own = np.zeros((count, self._record_width))
+        if count and not self.meeting.failed:
+            with self.meeting.attempt():
+                own = cuts_of_step(
+                    self.plan,
+                    self.solving,
+                    self.openings,
+                    self.starts,
+                    self.measures,
+                    step,
+                    count,
+                    trajectories.states[depth],
+                    Who(iteration, self.block.start, None),
+                    with_states=self.options.selection is not None,
+                )
+        return own
+
+    def _lay_out(self, trajectories: Trajectories) -> None:
+        assert self.table is not None
+        with self.meeting.attempt():
+            self.table.lay_out(self.starts, trajectories.states)
+        with self.ledger.communicating():
+            self.table.fence()
+
+    def _dealt_records(self, iteration: int, depth: int) -> F64:
+        """This rank's cuts of one depth, by whichever ranks of this machine were free."""
+        assert self.table is not None
+        if not self.meeting.failed:
+            with self.meeting.attempt():
+                deal_step(
+                    self.plan,
+                    self.solving,
+                    self.openings,
+                    self.table,
+                    self.measures,
+                    depth,
+                    iteration,
+                    with_states=self.options.selection is not None,
+                )
+        with self.ledger.communicating():
+            self.table.fence()
+        return self.table.own_records()
 
     def _bound(self, iteration: int, upper: Spread, added: int) -> None:
         """Append this iteration's numbers to the history."""

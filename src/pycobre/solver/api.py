@@ -37,6 +37,7 @@ __all__ = [
     "F64",
     "I8",
     "I32",
+    "I64",
     "BasisBlock",
     "Block",
     "Engine",
@@ -52,6 +53,7 @@ __all__ = [
 F64 = NDArray[np.float64]
 I32 = NDArray[np.int32]
 I8 = NDArray[np.int8]
+I64 = NDArray[np.int64]
 U8 = NDArray[np.uint8]
 
 
@@ -300,12 +302,14 @@ class Block:
     primal: F64 | None  #: [m, k, columns], on request
     col_dual: F64 | None  #: [m, k, columns]
     row_dual: F64 | None  #: [m, k, rows of the template]
+    taken: U8 | None  #: [m], of a shared block: 1 where this engine solved the chain; other rows mean nothing
 
 
 class Engine(Protocol):
     """Solves blocks of chains. Not shared between threads of the caller; close it, or use it as a context."""
 
     options: SolverOptions
+    native: bool  #: whether the compiled path is in use
 
     def solve(
         self,
@@ -319,6 +323,7 @@ class Engine(Protocol):
         lazy: bool = True,
         want_basis: bool = False,
         want_primal: bool = False,
+        dealt: I64 | None = None,
     ) -> Block:
         """Solve m chains (`x` [m, inputs]) of k openings each.
 
@@ -326,6 +331,10 @@ class Engine(Protocol):
         one for all; without it chains start cold. `seed` [m, outputs] is a guess of each chain's outgoing
         state: the pool rows that are best there are in its LP from the start. With `lazy=False` all active
         rows are.
+
+        `dealt` [1], 0 at first and in memory that several engines share, lets them share the chains of one block:
+        each takes the next that none has begun until none is left, and says in `Block.taken` which it solved. All
+        pass the same arguments. Only the compiled path can, and bases are not kept.
 
         On error: `SolverError` of the lowest failing chain and its first failing opening (`.chain`,
         `.opening`), with the bundle of that solve; the engine stays usable.

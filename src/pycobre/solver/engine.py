@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from pycobre.errors import SolverError
-from pycobre.solver.api import F64, BasisBlock, Block, LpModel, RowPool, SolverOptions
+from pycobre.solver.api import F64, I64, BasisBlock, Block, LpModel, RowPool, SolverOptions
 from pycobre.solver.failure import failure_error
 from pycobre.solver.highs import highs_options
 from pycobre.solver.job import ChainFailure, Job, make_job
@@ -76,10 +76,15 @@ class HighsEngine:
         lazy: bool = True,
         want_basis: bool = False,
         want_primal: bool = False,
+        dealt: I64 | None = None,
     ) -> Block:
         """See `Engine.solve`."""
         if not self._workers:
             raise SolverError("the engine is closed: create a new one to go on.")
+        if dealt is not None and (want_basis or not self.native):
+            raise SolverError(
+                "a block shared among engines: expected the compiled path, and no bases to keep."
+            )
         prepared = self._prepare(model)
         job = make_job(
             prepared,
@@ -92,6 +97,7 @@ class HighsEngine:
             lazy=lazy,
             want_basis=want_basis,
             want_primal=want_primal,
+            dealt=dealt,
         )
         if self.native:
             _ = prepared.native  # made here, once, before threads share it

@@ -9,7 +9,18 @@ import numpy as np
 
 from pycobre.errors import ProblemError
 from pycobre.frozen import frozen
-from pycobre.solver.api import F64, I8, I32, BasisBlock, Block, LpModel, LpTemplate, RowPool, SolverOptions
+from pycobre.solver.api import (
+    F64,
+    I8,
+    I32,
+    I64,
+    BasisBlock,
+    Block,
+    LpModel,
+    LpTemplate,
+    RowPool,
+    SolverOptions,
+)
 from pycobre.solver.highs import Status
 from pycobre.solver.prepare import Prepared
 
@@ -30,6 +41,7 @@ class Job:
     lazy: bool
     block: Block
     basis: BasisParts | None
+    dealt: I64 | None
 
 
 @dataclass(eq=False)
@@ -89,6 +101,7 @@ def make_job(
     lazy: bool,
     want_basis: bool,
     want_primal: bool,
+    dealt: I64 | None,
 ) -> Job:
     """Check shapes and numbers, project x into its columns' bounds, and allocate the block."""
     model = prepared.model
@@ -125,9 +138,10 @@ def make_job(
         primal=np.empty(full) if want_primal else None,
         col_dual=np.empty(full) if want_primal else None,
         row_dual=np.empty((m, k, template.num_rows)) if want_primal else None,
+        taken=None if dealt is None else np.zeros(m, np.uint8),
     )
     basis = BasisParts.empty(m, template) if want_basis else None
-    return Job(prepared, options, prepared.project(x), values, pool, start, seed, lazy, block, basis)
+    return Job(prepared, options, prepared.project(x), values, pool, start, seed, lazy, block, basis, dealt)
 
 
 def _check_values(x: F64, values: F64, plan: int) -> None:

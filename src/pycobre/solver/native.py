@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -73,8 +74,8 @@ class NativeWorker:
         return None
 
     def mend(self, job: Job, failed: Failed) -> ChainFailure | None:
-        """Finish the one chain that failed here."""
-        run_chains = _bind(self.session.solve, job)
+        """Finish the one chain that failed here, and take no other."""
+        run_chains = _bind(self.session.solve, replace(job, dealt=None))
         left: Failed | None = failed
         while left is not None:
             failure, left = self._mend(run_chains, left, left[0] + 1)
@@ -178,6 +179,8 @@ def _bind(solve: Callable[..., Any], job: Job) -> Callable[[int, int, int], Any]
         block.col_dual,
         block.row_dual,
         *(basis.arrays if basis is not None else (None,) * 4),
+        job.dealt,
+        block.taken,
     )
     per_chain = job.values.shape[0] > 1
     return partial(
