@@ -77,7 +77,7 @@ class Event:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, `kind` first."""
-        return {"kind": self.kind, **asdict(self)}
+        return {"kind": self.kind, **vars(self)}
 
 
 Listener: TypeAlias = Callable[[Event], object]
@@ -178,6 +178,9 @@ class TrainingFinished(Event, kind="training_finished"):
     policy_digest: str
     total_s: float
     timing: tuple[RankTiming, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**super().to_dict(), "timing": tuple(asdict(each) for each in self.timing)}
 
 
 @frozen(kw_only=True)

@@ -31,6 +31,7 @@ def frozen(*, kw_only: bool = False, eq: bool = True, repr: bool = True) -> Call
             made.__doc__ = None
         named = tuple(each for each in fields(made) if each.init)  # type: ignore[arg-type]
         made.__frozen_fields__ = named  # type: ignore[attr-defined]
+        made.__frozen_names__ = {each.name for each in named}  # type: ignore[attr-defined]
         made.__frozen_order__ = tuple(each.name for each in named if not each.kw_only)  # type: ignore[attr-defined]
         methods: dict[str, Any] = {"__init__": _init, "__setattr__": _refuse, "__delattr__": _refuse}
         if repr:
@@ -59,6 +60,16 @@ def _init(self: Any, *given: Any, **named: Any) -> None:
         if twice:
             raise TypeError(f"{cls.__qualname__}: {min(twice)!r} is given twice.")
         named.update(zip(order, given, strict=False))
+    if named.keys() == cls.__frozen_names__:  # objects that are made thousands of times name every field
+        self.__dict__.update(named)
+    else:
+        _fill(self, cls, named)
+    if hasattr(cls, "__post_init__"):
+        self.__post_init__()
+
+
+def _fill(self: Any, cls: Any, named: dict[str, Any]) -> None:
+    """Fields from `named`, which has not all of them or others, and from defaults."""
     own = self.__dict__
     for each in cls.__frozen_fields__:
         name = each.name
@@ -72,8 +83,6 @@ def _init(self: Any, *given: Any, **named: Any) -> None:
             raise TypeError(f"{cls.__qualname__}: expected a value for {name!r}, got none.")
     if named:
         raise TypeError(f"{cls.__qualname__}: there is no {min(named)!r}. There are: {', '.join(own)}.")
-    if hasattr(cls, "__post_init__"):
-        self.__post_init__()
 
 
 def _repr(self: Any) -> str:

@@ -130,6 +130,7 @@ def train(
             policy=_policy_bytes(warm_start),
             checkpoint_iterations=checkpoint_iterations,
             checkpoint_minutes=checkpoint_minutes,
+            listen=progress_callback is not None,
             ask=progress_callback is not None,
         )
         report, workers = run_request(request, backend, num_workers, progress_callback, group)
@@ -173,6 +174,7 @@ def simulate(
             output=None if output is None else os.fspath(output),
             policy=_policy_bytes(policy),
             record=tuple(record),
+            listen=progress_callback is not None,
             ask=progress_callback is not None,
         )
         report, workers = run_request(request, backend, num_workers, progress_callback, group)
@@ -235,8 +237,9 @@ def run_here(request: Request, comm: Communicator, callback: Callback | None, sw
     raised: list[Exception] = []
 
     def emit(event: Event) -> bool:
-        if callback is None or raised:
-            return bool(raised)
+        assert callback is not None
+        if raised:
+            return True
         try:
             return bool(callback(event))
         except Exception as error:  # noqa: BLE001 - raised again after the iteration's checkpoint
@@ -246,7 +249,7 @@ def run_here(request: Request, comm: Communicator, callback: Callback | None, sw
     from pycobre.run.pipeline import execute
 
     with catching_signals(switch):
-        report = execute(request, comm, emit, switch)
+        report = execute(request, comm, None if callback is None else emit, switch)
     if raised:
         raise raised[0]
     return report

@@ -16,7 +16,7 @@ import pycobre
 from pycobre.comm import Communicator
 from pycobre.container import remove_unfinished
 from pycobre.errors import OptionError, OutputError
-from pycobre.events import Event, WarningRaised
+from pycobre.events import Listener, WarningRaised
 from pycobre.io.schemas import TABLES
 from pycobre.io.tables import MANIFEST, write_json, write_manifest, write_table
 from pycobre.run.origin import refuse_another_case, write_origin
@@ -30,13 +30,16 @@ from pycobre.sddp.numbers import spread
 
 __all__ = ["backend_name", "execute"]
 
-Emit = Callable[[Event], object]
 Columns = dict[str, NDArray[Any]]
 _TABLES = {table.name: table for table in TABLES}
 
 
-def execute(request: Request, comm: Communicator, emit: Emit, should_stop: Callable[[], bool]) -> Report:
-    """Run a request (collective). Ranks above 0 return a report without tables and policy.
+def execute(
+    request: Request, comm: Communicator, emit: Listener | None, should_stop: Callable[[], bool]
+) -> Report:
+    """Run a request (collective), telling `emit` of every event where there is one.
+
+    Ranks above 0 return a report without tables and policy.
 
     On error: raised on every rank, as by `train`; what was written before stays, checkpoints included.
     """
@@ -56,10 +59,11 @@ def execute(request: Request, comm: Communicator, emit: Emit, should_stop: Calla
     tables: dict[str, Columns] = {}
     policy = None if request.policy is None else Policy.from_bytes(request.policy)
     if request.train:
-        outcome = _train(study, request, comm, emit, should_stop, policy)
+        faults: list[str] = []
+        outcome = _train(study, request, comm, emit, should_stop, policy, faults)
         policy = outcome.policy
         tables.update(training_tables(outcome))
-        metadata.update(_training_metadata(outcome))
+        metadata.update(_training_metadata(outcome, faults))
         writer.tables(tables)
         writer.policy(policy)
     if study.simulate and study.scenarios and not _asked_to_stop(comm, should_stop):
@@ -140,16 +144,18 @@ def _train(
     study: Study,
     request: Request,
     comm: Communicator,
-    emit: Emit,
+    emit: Listener | None,
     should_stop: Callable[[], bool],
     warm_start: Policy | None,
+    faults: list[str],
 ) -> TrainingOutcome:
+    """Train as asked; `faults` receives what was wrong with the checkpoints found."""
     state: TrainingState | None = None
     checkpoints: Checkpoints | None = None
     if request.output is not None:
         directory = Path(request.output) / "checkpoints"
         if request.resume:
-            state = _resume(directory, study, comm, emit)
+            state = _resume(directory, study, comm, emit, faults)
         from_rank_zero(comm, lambda: _prepared(directory, study, fresh=not request.resume))
         if comm.rank == 0:
             checkpoints = Checkpoints(
@@ -172,9 +178,10 @@ def _train(
     )
 
 
-def _resume(directory: Path, study: Study, comm: Communicator, emit: Emit) -> TrainingState:
+def _resume(
+    directory: Path, study: Study, comm: Communicator, emit: Listener | None, faults: list[str]
+) -> TrainingState:
     """The newest readable checkpoint, read by rank 0 and sent to all: the others need not see its disk."""
-    faults: list[str] = []
 
     def produce() -> bytes:
         state, found = latest(directory)
@@ -184,8 +191,9 @@ def _resume(directory: Path, study: Study, comm: Communicator, emit: Emit) -> Tr
         return pack_checkpoint(state)
 
     state = unpack_checkpoint(from_rank_zero(comm, produce), str(directory))
-    for fault in faults:
-        emit(WarningRaised(message=fault, worker_id=comm.rank))
+    if emit is not None:
+        for fault in faults:
+            emit(WarningRaised(message=fault, worker_id=comm.rank))
     return state
 
 
@@ -212,7 +220,7 @@ def _simulation_options(study: Study, request: Request) -> SimulateOptions:
     )
 
 
-def _training_metadata(outcome: TrainingOutcome) -> dict[str, Any]:
+def _training_metadata(outcome: TrainingOutcome, faults: list[str]) -> dict[str, Any]:
     history = outcome.history
     return {
         "iterations": outcome.iterations,
@@ -224,7 +232,7 @@ def _training_metadata(outcome: TrainingOutcome) -> dict[str, Any]:
         "converged": outcome.converged,
         "total_cuts": outcome.policy.total_cuts,
         "policy_digest": outcome.policy.digest,
-        "warnings": list(outcome.warnings),
+        "warnings": [*faults, *outcome.warnings],
     }
 
 

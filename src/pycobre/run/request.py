@@ -60,6 +60,7 @@ class Request:
     policy: bytes | None = None
     checkpoint_iterations: int | None = None
     checkpoint_minutes: float | None = None
+    listen: bool = True  #: whether anybody wants to hear of events
     ask: bool = False  #: whether the end of every iteration waits for the caller's word to go on
     record: tuple[str, ...] = ()  #: variables of a problem whose simulated values are kept
 
@@ -119,6 +120,7 @@ _PLAIN = (
     "resume",
     "checkpoint_iterations",
     "checkpoint_minutes",
+    "listen",
     "ask",
 )
 

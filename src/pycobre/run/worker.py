@@ -20,7 +20,7 @@ import pycobre.run.case_study
 import pycobre.solver.engine  # noqa: F401
 from pycobre.comm import create_communicator
 from pycobre.comm.channel import PAYLOAD_FD_VARIABLE, Channel, Kind
-from pycobre.events import Event, IterationFinished
+from pycobre.run.outbox import Outbox
 from pycobre.run.pipeline import execute
 from pycobre.run.request import Request
 from pycobre.run.stopping import StopSwitch
@@ -37,26 +37,23 @@ def main() -> int:
     if channel is None:
         print("pycobre starts this itself: use `pycobre run CASE --workers N`", file=sys.stderr)
         return 2
+    outbox: Outbox | None = None
     try:
         # Ranks find each other while the parent reads the case.
         with create_communicator() as comm:
             channel.wait_for_payload()
             started = time.perf_counter()
             request = Request.from_bytes(payload())
-
-            def emit(event: Event) -> bool:
-                data = json.dumps(event.to_dict()).encode()
-                if request.ask and comm.rank == 0 and isinstance(event, IterationFinished):
-                    return channel.ask(data) == b"stop"
-                channel.send(Kind.EVENT, data)
-                return False
-
-            report = execute(request, comm, emit, switch)
+            if request.listen:
+                outbox = Outbox(channel, ask=request.ask and comm.rank == 0)
+            report = execute(request, comm, outbox, switch)
             info = {"wall_time_ms": 1e3 * (time.perf_counter() - started), "pid": os.getpid()}
             body = report.to_bytes() if comm.rank == 0 else b""
             channel.send(Kind.RESULT, json.dumps(info).encode() + b"\n" + body)
     except BaseException as error:  # noqa: BLE001 - whatever it is, the launcher must hear of it
         error.add_note("".join(traceback.format_exception(error)))
+        if outbox is not None:
+            outbox.flush()
         channel.send(Kind.ERROR, _pickled(error))
         channel.close()
         return 1

@@ -12,8 +12,9 @@ from pycobre.comm.channel import Kind
 from pycobre.comm.launch import RankGroup
 from pycobre.comm.select import announced_size
 from pycobre.errors import BackendNotAvailable, InvalidBackend, OptionError
-from pycobre.events import Event, event_from_dict
+from pycobre.events import Event
 from pycobre.frozen import frozen
+from pycobre.run.outbox import opened
 from pycobre.run.stopping import StopSwitch, catching_signals
 
 if TYPE_CHECKING:
@@ -88,10 +89,10 @@ def run_on_workers(
     def deliver(payload: bytes) -> None:
         if on_event is None or raised:
             return
-        event = event_from_dict(json.loads(payload))
         try:
-            if on_event(event):
-                wishes.append(event)
+            for event in opened(payload):
+                if on_event(event):
+                    wishes.append(event)
         except Exception as error:  # noqa: BLE001 - raised again when the ranks have ended
             raised.append(error)
 

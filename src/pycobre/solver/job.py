@@ -75,7 +75,9 @@ class BasisParts:
         pieces = [self.slots[first] for first in sorted(self.slots)] or [np.empty(0, np.int32)]
         slots = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
         known = np.ones(self.counts.size, np.uint8)
-        return BasisBlock(known, self.col_status, self.row_status, starts, slots)
+        found = BasisBlock(known, self.col_status, self.row_status, starts, slots)
+        vars(found)["is_whole"] = True  # by the way it was made: what uses it need not look
+        return found
 
 
 @frozen()
