@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pycobre.bench.cluster_model import Line, Nodes, Shared, Star, Work, predict
+from pycobre.bench.cluster_model import Line, Nodes, Shared, Star, Work, _dealt, predict
 
 WORK = Work(
     forward_s=np.array([0.010, 0.014]),
@@ -63,6 +63,26 @@ def test_trajectories_that_do_not_divide_make_the_others_wait():
 def test_spread_makes_ranks_wait_and_many_ranks_wait_longer():
     shares = [predict(WORK, FREE, ranks, ranks) for ranks in (1, 4, 32)]
     assert 0.0 == shares[0].wait_s < shares[1].wait_s < shares[2].wait_s
+
+
+def test_ranks_that_share_a_table_wait_for_half_a_trajectory_at_most_each():
+    """Fixed blocks wait for the luck of a whole block; a table for what is left when the last was taken."""
+    backward = replace(WORK, forward_s=np.array([0.0]), forward_call_s=0.0, call_s=0.0, shared_s=0.0)
+    free_table = Shared(Line(0.0, 0.0), 0.0, 1e30)
+    blocks, table = (predict(backward, network, 4, 64) for network in (FREE, free_table))
+    assert table.wait_s < blocks.wait_s / 2
+    steps = backward.stages  # the bound's included
+    assert table.wait_s <= steps * backward.chain_s.max()
+    assert table.seconds < blocks.seconds
+
+
+def test_ranks_of_one_machine_deal_and_machines_do_not():
+    """Two machines, the trajectories of the first three times as hard: only its own ranks share them."""
+    drawn = np.array([3.0, 3.0, 3.0, 3.0, 1.0, 1.0, 1.0, 1.0])
+    own = np.array([3, 1, 2, 2])
+    assert _dealt(drawn, own, 2).tolist() == [6.0, 6.0, 2.0, 2.0]
+    assert _dealt(drawn, own, 4).tolist() == [4.0, 4.0, 4.0, 4.0]
+    assert _dealt(drawn[:3], np.array([1, 1, 1, 0]), 2).tolist() == [3.0, 3.0, 3.0, 0.0]
 
 
 @pytest.mark.parametrize("network", [INSIDE, STAR, NODES], ids=lambda n: type(n).__name__)
