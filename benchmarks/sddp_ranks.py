@@ -5,7 +5,8 @@
 
 Runs alternate between the rank counts; the table shows the median wall time of the training loop, and the CPU
 time of the busiest rank, which says how the work divides even where other programs take the cores. Equal digests
-are checked.
+are checked. What the cores themselves allow is measured in the same rounds: as many processes as there are ranks,
+each doing the whole training at the same time without knowing of the others, do that much work in that time.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 from bench_cells import Cell, arguments, finish
 from sddp_systems import reservoirs
 
+from pycobre.comm import LocalBackend
 from pycobre.sddp import IterationLimit, TrainOptions, train
 from pycobre.testing import run_ranks
 
@@ -34,6 +36,12 @@ def training(comm: Any, stages: int, openings: int, passes: int, iterations: int
     )
 
 
+def strangers(comm: Any, *work: int) -> tuple[Any, ...]:
+    """The whole training on every rank, all at once and each by itself."""
+    comm.barrier()
+    return training(LocalBackend(), *work)
+
+
 def main() -> None:
     parser = arguments(__doc__)
     parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
@@ -47,6 +55,7 @@ def main() -> None:
     iterations, rounds = (8, 1) if given.quick else (given.iterations, given.rounds)
     work = (given.stages, given.openings, given.passes, iterations)
     found: dict[int, list[Any]] = {ranks: [] for ranks in given.ranks}
+    beside: dict[int, list[float]] = {ranks: [] for ranks in given.ranks}
     cells: list[Cell] = []
     digests = set()
     for _ in range(rounds):
@@ -55,9 +64,13 @@ def main() -> None:
             results = run_ranks(backend, ranks, training, *work, timeout=600)
             digests |= {result[2] for result in results}
             found[ranks].append(results)
+            if ranks > 1:
+                alike = run_ranks("shm", ranks, strangers, *work, timeout=600)
+                digests |= {result[2] for result in alike}
+                beside[ranks].append(max(result[0] for result in alike))
     assert len(digests) == 1, digests
     print("stages {}, openings {}, passes {}, iterations {}; one digest for all runs".format(*work))
-    print("ranks    wall s  speed-up   CPU s of the busiest  speed-up   LPs per second")
+    print("ranks    wall s  speed-up   allowed   CPU s of the busiest  speed-up   LPs per second")
     alone = [
         statistics.median(max(r[i] for r in results) for results in found[given.ranks[0]]) for i in (0, 1)
     ]
@@ -66,8 +79,10 @@ def main() -> None:
         typical = min(runs, key=lambda results: abs(max(r[0] for r in results) - wall))
         timing = typical[0][3]
         solves = sum(each.lp_solves for each in timing)
+        allowed = ranks * alone[0] / statistics.median(beside[ranks]) if beside[ranks] else 1.0
         print(
-            f"{ranks:5} {wall:9.2f} {alone[0] / wall:9.2f} {cpu:22.2f} {alone[1] / cpu:9.2f} {solves / wall:16.0f}"
+            f"{ranks:5} {wall:9.2f} {alone[0] / wall:9.2f} {allowed:9.2f} {cpu:22.2f} "
+            f"{alone[1] / cpu:9.2f} {solves / wall:16.0f}"
         )
         case = f"{ranks} ranks"
         cells += [
@@ -75,6 +90,7 @@ def main() -> None:
             Cell(case, "CPU of the busiest", cpu, "s"),
             Cell(case, "speed-up", alone[0] / wall, "×"),
             Cell(case, "speed-up by CPU", alone[1] / cpu, "×"),
+            Cell(case, "speed-up that the cores allow", allowed, "×"),
         ]
         for each in timing:
             for name in ("solve", "communicate", "wait", "other"):
