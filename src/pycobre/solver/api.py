@@ -277,8 +277,12 @@ class SolverOptions:
     primal_tolerance: float = 1e-9
     dual_tolerance: float = 1e-9
     pool_tolerance: float = 1e-9  #: a pool row is violated beyond this, relative to max(1, |θ|)
-    pool_rows_per_round: int = 3  #: the most violated rows added before the next run
-    pool_seed_rows: int = 3  #: rows best at the chain's seed point, present from its first run
+    pool_rows_per_round: int = (
+        3  #: the most violated rows added before the next run; ten times as many by HiGHS
+    )
+    pool_seed_rows: int = (
+        3  #: rows best at the chain's seed point, there from its first run; ten times by HiGHS
+    )
     iteration_limit: int = 1_000_000  #: simplex iterations of one run before the next step of the ladder
     tableau_entries: int = 120_000  #: rows × columns of LPs for the dense tableau
     scale: bool = True  #: scale the template once, by powers of two

@@ -107,7 +107,7 @@ class _Chain:
             self._mark(slots[self.eligible[slots]])
         if job.seed is not None:
             values = pool_values(pool, job.seed[self.i])
-            self._mark(best_rows(values, self.eligible, job.options.pool_seed_rows))
+            self._mark(best_rows(values, self.eligible, job.pool_rows[1]))
 
     def _mark(self, slots: I32) -> None:
         self.present = np.concatenate([self.present, slots])
@@ -121,7 +121,7 @@ class _Chain:
         limit = head + job.options.pool_tolerance * max(1.0, abs(head))
         values = pool_values(job.pool, output)
         eligible = newest_stretch(values, self.eligible, limit)
-        return best_rows(values, eligible, job.options.pool_rows_per_round, above=limit)
+        return best_rows(values, eligible, job.pool_rows[0], above=limit)
 
     # ---- HiGHS's LP ----
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -26,6 +27,9 @@ from pycobre.solver.prepare import Prepared
 
 __all__ = ["BasisParts", "ChainFailure", "Job", "make_job"]
 
+ROWS_BY_HIGHS = 10
+"""Pool rows in an LP of HiGHS for each in a tableau, at the start and from round to round."""
+
 
 @frozen(eq=False)
 class Job:
@@ -42,6 +46,17 @@ class Job:
     block: Block
     basis: BasisParts | None
     dealt: I64 | None
+
+    @cached_property
+    def pool_rows(self) -> tuple[int, int]:
+        """How many pool rows join at once, and how many are there from the seed point on.
+
+        Where the tableau is not used another run costs more than a few rows too many, which hardly make the LP larger.
+        """
+        prepared, options = self.prepared, self.options
+        entries = prepared.num_row * prepared.active.size
+        more = ROWS_BY_HIGHS if prepared.coef_row.size or entries > options.tableau_entries else 1
+        return more * options.pool_rows_per_round, more * options.pool_seed_rows
 
 
 @dataclass(eq=False)

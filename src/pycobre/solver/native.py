@@ -192,6 +192,6 @@ def _bind(solve: Callable[..., Any], job: Job) -> Callable[[int, int, int], Any]
         *((pool.count, pool.slope.shape[1]) if pool is not None else (0, 0)),
         *(per_chain, job.lazy),
         *(options.pool_tolerance, options.primal_tolerance, options.dual_tolerance),
-        *(options.pool_rows_per_round, options.pool_seed_rows),
+        *job.pool_rows,
         *(options.tableau_entries, options.iteration_limit),
     )
