@@ -51,7 +51,7 @@ class Job:
     def pool_rows(self) -> tuple[int, int]:
         """How many pool rows join at once, and how many are there from the seed point on.
 
-        Where the tableau is not used another run costs more than a few rows too many, which hardly make the LP larger.
+        Without the tableau another run costs more than a few rows too many, which hardly make the LP larger.
         """
         prepared, options = self.prepared, self.options
         entries = prepared.num_row * prepared.active.size
