@@ -11,11 +11,11 @@ from sddp_runs import PATIENT
 
 from pycobre.comm import LocalBackend
 from pycobre.sddp import IterationLimit, TrainOptions, train
+from pycobre.sddp.backward import Cutting
 from pycobre.sddp.dealing import Table, neighbours
 from pycobre.sddp.plan import Plan
 from pycobre.sddp.split import Split
 from pycobre.sddp.starts import Starts
-from pycobre.sddp.trainer import Trainer
 from pycobre.solver import BasisBlock, SolverOptions
 from pycobre.solver.native import why_not_native
 from pycobre.testing import problems, run_ranks
@@ -117,34 +117,21 @@ def test_processes_share_a_table():
     assert run_ranks("shm", 2, through_a_table, 1, 6, 4, timeout=60) == [[(True, True, True)] * 4] * 2
 
 
-class Gate:
-    """Rank 1 begins no step before rank 0 has come to its end: all trajectories are left to rank 0."""
+def leave_all_to_rank_zero(monkeypatch):
+    """Rank 1 begins no step before rank 0 has come to its end."""
+    original = Cutting.dealt
+    finished = [threading.Event() for _ in range(100)]
+    steps = {0: 0, 1: 0}
 
-    def __init__(self):
-        self.finished = [threading.Event() for _ in range(100)]
+    def dealt(cutting, table, *, iteration, depth):
+        rank = 0 if table._leads else 1
+        step, steps[rank] = steps[rank], steps[rank] + 1
+        if rank == 1:
+            assert finished[step].wait(60)
+        original(cutting, table, iteration=iteration, depth=depth)
+        finished[step].set()
 
-    def install(self, monkeypatch):
-        original = Trainer._dealt_records
-        steps = {0: 0, 1: 0}
-        gate = self.finished
-
-        def dealt(trainer, iteration, depth):
-            rank = trainer.comm.rank
-            step, steps[rank] = steps[rank], steps[rank] + 1
-            fence = trainer.table.fence
-
-            def announce():
-                if rank == 0:
-                    gate[step].set()
-                trainer.table.fence = fence
-                fence()
-
-            trainer.table.fence = announce
-            if rank == 1:
-                assert gate[step].wait(60)
-            return original(trainer, iteration, depth)
-
-        monkeypatch.setattr(Trainer, "_dealt_records", dealt)
+    monkeypatch.setattr(Cutting, "dealt", dealt)
 
 
 def train_on(comm, native=None):
@@ -157,7 +144,7 @@ def train_on(comm, native=None):
 def test_a_rank_that_comes_late_finds_its_work_done(monkeypatch):
     """Rank 0 makes every cut, its neighbour's too; the policy is that of one rank."""
     alone, (total,) = train_on(LocalBackend())
-    Gate().install(monkeypatch)
+    leave_all_to_rank_zero(monkeypatch)
     found = run_ranks("threads", 2, train_on, timeout=120)
     assert {digest for digest, _ in found} == {alone}
     first, second = found[0][1]

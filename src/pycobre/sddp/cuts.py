@@ -7,6 +7,7 @@ they do not depend on who computed what. On a linear graph slot = (iteration −
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
@@ -45,6 +46,11 @@ class Cuts:
         """What the solver reads."""
         masked = bool(np.any(self.active == 0))
         return RowPool(self.intercept, self.slope, len(self), self.active if masked else None)
+
+    def as_beginning(self) -> Cuts:
+        """Marked as made before a training's first iteration; slots keep their order."""
+        zero = np.zeros(len(self), np.int32)
+        return replace(self, iteration=zero, trajectory=np.arange(len(self), dtype=np.int32), depth=zero)
 
     @classmethod
     def none(cls, states: int) -> Cuts:

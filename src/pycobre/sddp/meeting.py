@@ -7,6 +7,7 @@ all ranks raise: of several errors the one with the lowest scenario, whose text 
 from __future__ import annotations
 
 import builtins
+import hashlib
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -105,6 +106,17 @@ class Meeting:
             raise AgreedError(self._agree(codes))
         parts = [received[at + 1 : at + size] for at, size in zip(displs, sizes, strict=True)]
         return np.concatenate(parts).reshape(-1, width)
+
+    def require_same(self, said: str, what: str) -> None:
+        """Refuse, on all ranks, where one says otherwise: ranks that do different things would agree on nonsense."""
+        own = np.frombuffer(hashlib.sha256(said.encode()).digest(), np.uint8).astype(np.float64)
+        everybody = self.gather(own[None], (1,) * self.comm.size)
+        differing = [rank for rank in range(self.comm.size) if np.any(everybody[rank] != everybody[0])]
+        if differing:
+            raise OptionError(
+                f"train: expected the same {what} on every rank, got others than rank 0's on ranks {differing}. "
+                "Start all ranks with the same arguments."
+            )
 
     def tell(self, text: str) -> str:
         """Rank 0's text, on every rank."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import time
 from collections.abc import Callable
@@ -27,11 +26,12 @@ from pycobre.events import (
     WarningRaised,
 )
 from pycobre.problem import ROOT, Problem
-from pycobre.sddp.backward import Itinerary, Step, cuts_of_step, deal_step
+from pycobre.sddp.backward import Cutting
 from pycobre.sddp.bound import RootWork, bound_above_cost
 from pycobre.sddp.cuts import CutPool, Cuts
 from pycobre.sddp.dealing import Table, neighbours
 from pycobre.sddp.forward import Trajectories, check_paths, pilot, run_forward
+from pycobre.sddp.itinerary import Itinerary, Step
 from pycobre.sddp.meeting import Meeting
 from pycobre.sddp.memory import estimate
 from pycobre.sddp.numbers import Spread, spread
@@ -46,7 +46,7 @@ from pycobre.sddp.risk import Expectation
 from pycobre.sddp.sampling import InSample, Paths, Sampler
 from pycobre.sddp.selection import SelectionMemory
 from pycobre.sddp.simulate import simulate_costs
-from pycobre.sddp.solving import Solving, Who
+from pycobre.sddp.solving import Solving
 from pycobre.sddp.split import Split
 from pycobre.sddp.starts import Starts
 from pycobre.sddp.state import History, TrainingState, gather_starts
@@ -87,7 +87,8 @@ class Trainer:
         self.warnings: list[str] = []
         self.retries = 0  # of all ranks, since the training began or was resumed
         self._usual: Itinerary | None = None
-        self._require_same_everywhere()
+        said = json.dumps({"problem": problem.fingerprint, **options.key()}, sort_keys=True)
+        self.meeting.require_same(said, "problem and options")
         self.measures = options.measures(problem)
         self.plan = Plan.of(problem)
         provider = cast(SharedMemoryProvider, comm)
@@ -105,11 +106,18 @@ class Trainer:
         self.solving = Solving(
             self.engine, self.plan, self.openings, self.pools, self.ledger, lazy=options.lazy
         )
+        self.cutting = Cutting(
+            self.plan,
+            self.solving,
+            self.openings,
+            self.measures,
+            with_states=options.selection is not None,
+        )
         self.starts = Starts(len(self.block))
         self.table: Table | None = None
         ranks = neighbours(comm, provider, ready=self.engine.native)
         if len(ranks) > 1 and self.plan.chain is not None:
-            self.table = Table(provider, self.plan, self.split, comm.rank, ranks, self._record_width)
+            self.table = Table(provider, self.plan, self.split, comm.rank, ranks, self.cutting.width)
 
     def __enter__(self) -> Trainer:
         return self
@@ -123,18 +131,6 @@ class Trainer:
             self.table.close()
         for pool in self.pools.values():
             pool.close()
-
-    def _require_same_everywhere(self) -> None:
-        """Ranks that train different things would agree on nonsense: compare digests once."""
-        said = json.dumps({"problem": self.problem.fingerprint, **self.options.key()}, sort_keys=True)
-        own = np.frombuffer(hashlib.sha256(said.encode()).digest(), np.uint8).astype(np.float64)
-        everybody = self.meeting.gather(own[None], (1,) * self.comm.size)
-        differing = [rank for rank in range(self.comm.size) if np.any(everybody[rank] != everybody[0])]
-        if differing:
-            raise OptionError(
-                f"train: expected the same problem and options on every rank, got others than "
-                f"rank 0's on ranks {differing}. Start all ranks with the same arguments."
-            )
 
     def _capacity(self) -> tuple[int, int | None]:
         """Slots to begin with in every pool, and slots by the end where the number of iterations is known."""
@@ -162,7 +158,7 @@ class Trainer:
             self.starts = Starts.of(state.starts, np.arange(self.block.start, self.block.stop))
         elif warm_start is not None:
             for node, pool in self.pools.items():
-                pool.restore(_as_beginning(warm_start.cuts[node]))
+                pool.restore(warm_start.cuts[node].as_beginning())
         self.report.emit(
             TrainingStarted,
             problem=self.problem.name,
@@ -258,32 +254,30 @@ class Trainer:
         nodes = self.meeting.gather(own, self.split.counts).astype(np.int32)
         return Itinerary(self.plan, self.split, self.comm.rank, nodes, lengths)
 
-    @property
-    def _record_width(self) -> int:
-        """Numbers per cut that ranks exchange: intercept and slope; a selection needs the state as well."""
-        return 1 + self.plan.states * (2 if self.options.selection is not None else 1)
-
     def _backward(self, iteration: int, trajectories: Trajectories, itinerary: Itinerary) -> int:
         n, added = self.plan.states, 0
-        with_states = self.options.selection is not None
-        dealing = self.table is not None and itinerary is self._usual
-        if dealing:
-            self._lay_out(trajectories)
+        table = self.table if itinerary is self._usual else None
+        if table is not None:
+            with self.meeting.attempt():
+                table.lay_out(self.starts, trajectories.states)
+            with self.ledger.communicating():
+                table.fence()
         for depth in reversed(range(itinerary.depth)):
             step = itinerary.step(depth)
             if not step.receivers:
                 continue
             begin, solved = time.perf_counter(), self.ledger.lp_solves
-            if dealing:
-                own = self._dealt_records(iteration, depth)
-            else:
-                own = self._own_records(iteration, step, depth, trajectories)
+            own = self._records(iteration, depth, step, trajectories, table)
             turn = time.perf_counter()
+            if table is not None:
+                with self.ledger.communicating():
+                    table.fence()
+                own = table.own_records()
             rows = self.meeting.gather(own, step.counts)
             for node, (at, trajectory) in step.receivers.items():
                 with self.ledger.communicating():
                     self.pools[node].append(rows[at, 0], rows[at, 1 : 1 + n], iteration, trajectory, depth)
-                if with_states:
+                if self.memories:
                     self.memories[node].add(rows[at, 1 + n :])
             added += len(rows)
             if not self.report.listening:
@@ -300,51 +294,21 @@ class Trainer:
             )
         return added
 
-    def _own_records(self, iteration: int, step: Step, depth: int, trajectories: Trajectories) -> F64:
-        """This rank's cuts of one depth, by itself."""
+    def _records(
+        self, iteration: int, depth: int, step: Step, trajectories: Trajectories, table: Table | None
+    ) -> F64:
+        """This rank's records of one depth; those made at a table are left there instead."""
         count = step.counts[self.comm.rank]
-        own = np.zeros((count, self._record_width))
-        if count and not self.meeting.failed:
-            with self.meeting.attempt():
-                own = cuts_of_step(
-                    self.plan,
-                    self.solving,
-                    self.openings,
-                    self.starts,
-                    self.measures,
-                    step,
-                    count,
-                    trajectories.states[depth],
-                    Who(iteration, self.block.start, None),
-                    with_states=self.options.selection is not None,
-                )
-        return own
-
-    def _lay_out(self, trajectories: Trajectories) -> None:
-        assert self.table is not None
+        own = np.zeros((count, self.cutting.width))
+        if self.meeting.failed:
+            return own
         with self.meeting.attempt():
-            self.table.lay_out(self.starts, trajectories.states)
-        with self.ledger.communicating():
-            self.table.fence()
-
-    def _dealt_records(self, iteration: int, depth: int) -> F64:
-        """This rank's cuts of one depth, by whichever ranks of this machine were free."""
-        assert self.table is not None
-        if not self.meeting.failed:
-            with self.meeting.attempt():
-                deal_step(
-                    self.plan,
-                    self.solving,
-                    self.openings,
-                    self.table,
-                    self.measures,
-                    depth,
-                    iteration,
-                    with_states=self.options.selection is not None,
-                )
-        with self.ledger.communicating():
-            self.table.fence()
-        return self.table.own_records()
+            if table is not None:
+                self.cutting.dealt(table, iteration=iteration, depth=depth)
+            elif count:
+                state, first = trajectories.states[depth], self.block.start
+                own = self.cutting.own(step, count, state, self.starts, iteration=iteration, first=first)
+        return own
 
     def _bound(self, iteration: int, upper: Spread, added: int) -> None:
         """Append this iteration's numbers to the history."""
@@ -525,10 +489,3 @@ class Trainer:
     def _flush(self) -> None:
         """Raise on all ranks what any of them holds."""
         self.meeting.gather(np.zeros((1, 1)), (1,) * self.comm.size)
-
-
-def _as_beginning(cuts: Cuts) -> Cuts:
-    """Another training's cuts, marked as made before the first iteration; slots keep their order."""
-    count = len(cuts)
-    zero = np.zeros(count, np.int32)
-    return replace(cuts, iteration=zero, trajectory=np.arange(count, dtype=np.int32), depth=zero)
