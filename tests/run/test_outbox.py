@@ -117,3 +117,14 @@ def test_an_event_with_parts_survives_the_trip():
     )
     Outbox(wire, ask=False)(finished)
     assert wire.events == [finished]
+
+
+def test_an_event_that_cannot_be_sent_takes_no_other_with_it():
+    wire = Wire()
+    outbox = Outbox(wire, ask=False)
+    outbox(iteration(1))
+    outbox(stage(3))
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        outbox(WarningRaised(message=object()))
+    outbox.flush()
+    assert wire.events == [iteration(1), stage(3)]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
 
 from pycobre.comm.channel import Channel, Kind
 from pycobre.events import Event, IterationFinished, StageFinished, event_from_dict
@@ -25,11 +24,13 @@ class Outbox:
     def __init__(self, channel: Channel, *, ask: bool) -> None:
         self._channel = channel
         self._ask = ask
-        self._held: list[dict[str, Any]] = []
+        self._held: list[
+            str
+        ] = []  # encoded as they come: one that cannot be is its own error, and spoils no lot
         self._sent = 0.0
 
     def __call__(self, event: Event) -> bool:
-        self._held.append(event.to_dict())
+        self._held.append(json.dumps(event.to_dict()))
         if isinstance(event, StageFinished) and time.monotonic() - self._sent < INTERVAL_S:
             return False
         if self._ask and isinstance(event, IterationFinished):
@@ -43,7 +44,7 @@ class Outbox:
             self._channel.send(Kind.EVENT, self._lot())
 
     def _lot(self) -> bytes:
-        lot = json.dumps(self._held).encode()
+        lot = f"[{','.join(self._held)}]".encode()
         self._held.clear()
         self._sent = time.monotonic()
         return lot
