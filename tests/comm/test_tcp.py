@@ -200,25 +200,38 @@ def test_blocks_are_forwarded_before_a_late_rank_comes(engine: str) -> None:
             relay.close()
 
 
-def abort_elsewhere(comm: TcpBackend, waiting: threading.Event) -> str:
-    """Rank 0 waits in a collective; rank 1 aborts while another of its threads waits too."""
-    if comm.rank == 1:
-        threading.Timer(0.2, comm.abort, args=("from another thread",)).start()
+def abort_elsewhere(comm: TcpBackend, told: threading.Barrier) -> str:
+    """Ranks 0 and 1 wait in a collective, rank 1 aborts meanwhile, and rank 2 comes once both have failed.
+
+    Were it to come any earlier, rank 0 could find that all had entered and complete.
+    """
     if comm.rank == 2:
-        waiting.wait(200)
+        told.wait(200)
         with suppress(CollectiveFailed):  # all the others had entered, so this one may complete
             comm.barrier()
+    aborting = threading.Thread(target=abort_when_asleep, args=(comm, threading.get_native_id()))
+    if comm.rank == 1:
+        aborting.start()
     with pytest.raises(CollectiveFailed) as caught:
         comm.barrier()
-    waiting.set()
+    if comm.rank == 1:
+        aborting.join(200)
+    if comm.rank != 2:
+        told.wait(200)
     assert caught.value.rank == 1
     return caught.value.message
 
 
+def abort_when_asleep(comm: TcpBackend, waiting: int) -> None:
+    """Abort once the thread `waiting` of this process sleeps in its collective."""
+    until_asleep(os.getpid(), waiting)
+    comm.abort("from another thread")
+
+
 def test_abort_while_another_thread_is_in_a_collective(engine: str) -> None:
     with running(3) as comms:
-        texts = on_all(comms, abort_elsewhere, threading.Event())
-        assert all("rank 1 aborted: from another thread" in text for text in texts)
+        texts = on_all(comms, abort_elsewhere, threading.Barrier(3))
+        assert ["rank 1 aborted: from another thread" in str(text) for text in texts] == [True] * 3, texts
 
 
 def work_until_told(comm: Communicator, directory: str) -> int:
