@@ -23,6 +23,18 @@ static int32_t choose_row(const tableau *t, double tolerance)
     return best;
 }
 
+/* Whether each column can move a row up (`sign` 1) or down (-1). */
+WIDEST static void find_able(const double *restrict row, const int8_t *restrict at, const double *restrict lo,
+                             const double *restrict up, int32_t cols, double sign, int8_t *restrict able)
+{
+    for (int32_t c = 0; c < cols; c++) {
+        const double a = sign * row[c];
+        const bool upward = (a > PIVOT_SMALLEST) & (at[c] != AT_UPPER);
+        const bool downward = (a < -PIVOT_SMALLEST) & (at[c] != AT_LOWER);
+        able[c] = (upward | downward) & (lo[c] < up[c]);
+    }
+}
+
 /* The column that enters for row r, which has to rise or fall, after the bound flips that the ratio test allows; -1 when
    the row cannot be mended. */
 static int32_t choose_column(tableau *t, int32_t r, bool rise, double tolerance)
@@ -30,11 +42,10 @@ static int32_t choose_column(tableau *t, int32_t r, bool rise, double tolerance)
     const double *row = t->t + (size_t)r * (size_t)t->stride;
     double outside = rise ? t->blo[r] - t->xb[r] : t->xb[r] - t->bup[r];
     int32_t n = 0;
-    for (int32_t c = 0; c < t->cols; c++) {
-        const double a = rise ? row[c] : -row[c];
-        const bool able = (a > PIVOT_SMALLEST && t->at[c] != AT_UPPER) || (a < -PIVOT_SMALLEST && t->at[c] != AT_LOWER);
-        if (able && t->nlo[c] < t->nup[c])
-            t->candidate[n++] = c;
+    find_able(row, t->at, t->nlo, t->nup, t->cols, rise ? 1.0 : -1.0, t->able);
+    for (int32_t c = 0; c < t->cols; c++) { /* no branch: it would be hard to predict */
+        t->candidate[n] = c;
+        n += t->able[c];
     }
     while (n > 0) {
         double bound = INFINITY;

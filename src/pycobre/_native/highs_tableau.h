@@ -18,7 +18,7 @@ enum { AT_LOWER = 0, IS_BASIC = 1, AT_UPPER = 2, AT_ZERO = 3 };
 
 typedef struct {
     const lp_model *m;
-    int32_t cols, stride;        /* nonbasic variables, and the same rounded up to whole vectors */
+    int32_t cols, stride;        /* nonbasic variables, and the same rounded up to whole lines */
     int32_t rows, row_room;      /* basic variables */
     int32_t pool_rows, pool_room; /* pool rows ever added in this chain, dropped ones included */
     double *t;                   /* [rows][stride] */
@@ -36,13 +36,25 @@ typedef struct {
     int32_t *slot;               /* by pool row: its slot, -1 = dropped */
     int8_t *wanted;              /* by variable: the basis to install */
     int32_t *candidate;          /* [cols] */
-    int32_t *block;              /* [stride / 4]: vectors of a pivot row that are not zero */
+    int8_t *able;                /* [cols]: whether it can enter */
+    int32_t *block;              /* [stride / LINE]: lines of a pivot row that are not zero */
     int32_t pivots;
     bool fresh; /* just built: bounds are not in place, values not computed */
     bool moved; /* xb was updated since it was computed */
 } tableau;
 
 enum { GONE = INT32_MIN };
+
+/* A cache line of numbers. A row is made of whole ones: a vector that lies across two costs twice as much. */
+typedef double line __attribute__((vector_size(64)));
+enum { LINE = sizeof(line) / sizeof(double) };
+
+static inline line load_line(const double *from)
+{
+    line loaded;
+    memcpy(&loaded, from, sizeof loaded);
+    return loaded;
+}
 
 static int32_t padded(int32_t n) { return (n + 3) / 4 * 4; }
 
@@ -53,20 +65,35 @@ static int32_t pool_variable(const tableau *t, int32_t p) { return t->m->num_col
 
 static void tableau_free(tableau *t)
 {
-    FREE(t->t), FREE(t->d), FREE(t->xn), FREE(t->xb), FREE(t->weight), FREE(t->nonbasic);
-    FREE(t->basic), FREE(t->at), FREE(t->place), FREE(t->lo), FREE(t->up), FREE(t->nlo), FREE(t->nup), FREE(t->blo), FREE(t->bup), FREE(t->z), FREE(t->cost);
-    FREE(t->dual), FREE(t->dual_size), FREE(t->shift), FREE(t->activity), FREE(t->size), FREE(t->slot), FREE(t->wanted), FREE(t->candidate), FREE(t->block);
+    FREE(t->t), FREE(t->d), FREE(t->xn), FREE(t->xb), FREE(t->weight), FREE(t->nonbasic), FREE(t->basic), FREE(t->at);
+    FREE(t->place), FREE(t->lo), FREE(t->up), FREE(t->nlo), FREE(t->nup), FREE(t->blo), FREE(t->bup), FREE(t->z);
+    FREE(t->cost), FREE(t->dual), FREE(t->dual_size), FREE(t->shift), FREE(t->activity), FREE(t->size), FREE(t->slot);
+    FREE(t->wanted), FREE(t->candidate), FREE(t->able), FREE(t->block);
     t->row_room = t->pool_room = 0;
     t->m = NULL;
+}
+
+/* Room for `room` rows; those there is room for now stay. */
+static bool make_room(tableau *t, int32_t room)
+{
+    const size_t row = (size_t)t->stride * sizeof(double), bytes = (size_t)room * row;
+    double *larger = aligned_alloc(sizeof(line), bytes > 0 ? bytes : sizeof(line));
+    if (larger == NULL)
+        return false;
+    if (t->t != NULL)
+        memcpy(larger, t->t, (size_t)t->row_room * row);
+    free(t->t);
+    t->t = larger;
+    return true;
 }
 
 static bool tableau_reserve(tableau *t, int32_t rows, int32_t pool_rows)
 {
     const lp_model *m = t->m;
     if (t->t == NULL || rows > t->row_room) {
-        const int32_t room = rows + 16;
-        if (!(RESIZE(t->t, (size_t)room * (size_t)t->stride) && RESIZE(t->xb, room) && RESIZE(t->weight, room) && RESIZE(t->basic, room) &&
-              RESIZE(t->blo, room) && RESIZE(t->bup, room)))
+        const int32_t room = rows + 64;
+        if (!(make_room(t, room) && RESIZE(t->xb, room) && RESIZE(t->weight, room) &&
+              RESIZE(t->basic, room) && RESIZE(t->blo, room) && RESIZE(t->bup, room)))
             return false;
         t->row_room = room;
     }
@@ -87,10 +114,11 @@ static bool tableau_open(tableau *t, const lp_model *m)
     tableau_free(t);
     t->m = m;
     t->cols = m->active_size;
-    t->stride = padded(m->active_size);
+    t->stride = (m->active_size + LINE - 1) / LINE * LINE;
     return RESIZE(t->d, t->stride) && RESIZE(t->xn, t->stride) && RESIZE(t->nlo, t->stride) &&
            RESIZE(t->nup, t->stride) && RESIZE(t->nonbasic, t->cols) &&
-           RESIZE(t->at, t->cols) && RESIZE(t->candidate, t->cols) && RESIZE(t->block, t->stride / 4) &&
+           RESIZE(t->at, t->cols) && RESIZE(t->candidate, t->cols) && RESIZE(t->able, t->cols) &&
+           RESIZE(t->block, t->stride / LINE) &&
            RESIZE(t->z, padded(m->num_col)) && RESIZE(t->cost, padded(m->num_col)) && RESIZE(t->dual, m->num_col) &&
            RESIZE(t->dual_size, m->num_col) && tableau_reserve(t, m->num_row, 0);
 }
@@ -105,18 +133,22 @@ WIDEST static void add_multiple(double *restrict to, double factor, const double
 }
 
 /* Exchange the basic variable of row r and the nonbasic one of column c. Where the pivot row is zero the others stay as
- * they are; only vectors of it that are not zero (their numbers go to `block`) are added. */
+ * they are; only lines of it that are not zero (where they begin goes to `block`) are added. Most of the time of a
+ * training is spent here. */
 WIDEST static void exchange(double *restrict t, double *restrict d, int32_t rows, int32_t stride, int32_t r, int32_t c,
                             int32_t *restrict block)
 {
     double *restrict pivot = t + (size_t)r * (size_t)stride;
     const double inverse = 1.0 / pivot[c];
     int32_t blocks = 0;
-    for (int32_t j = 0; j < stride; j += 4) {
-        const lanes scaled = -(load(pivot + j) * inverse);
+    for (int32_t j = 0; j < stride; j += LINE) {
+        const line scaled = -(load_line(pivot + j) * inverse);
         memcpy(pivot + j, &scaled, sizeof scaled);
+        bool any = false;
+        for (int32_t k = 0; k < LINE; k++)
+            any |= scaled[k] != 0.0;
         block[blocks] = j;
-        blocks += (scaled[0] != 0.0) | (scaled[1] != 0.0) | (scaled[2] != 0.0) | (scaled[3] != 0.0);
+        blocks += any;
     }
     pivot[c] = inverse;
     for (int32_t i = 0; i <= rows; i++) {
@@ -126,7 +158,7 @@ WIDEST static void exchange(double *restrict t, double *restrict d, int32_t rows
             continue;
         row[c] = 0.0;
         for (int32_t b = 0; b < blocks; b++) {
-            const lanes sum = load(row + block[b]) + factor * load(pivot + block[b]);
+            const line sum = load_line(row + block[b]) + factor * load_line(pivot + block[b]);
             memcpy(row + block[b], &sum, sizeof sum);
         }
     }
