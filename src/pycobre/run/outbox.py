@@ -24,9 +24,8 @@ class Outbox:
     def __init__(self, channel: Channel, *, ask: bool) -> None:
         self._channel = channel
         self._ask = ask
-        self._held: list[
-            str
-        ] = []  # encoded as they come: one that cannot be is its own error, and spoils no lot
+        # Encoded as they come: one that cannot be is its own error, and spoils no lot.
+        self._held: list[str] = []
         self._sent = 0.0
 
     def __call__(self, event: Event) -> bool:

@@ -84,10 +84,8 @@ class _Chain:
                 self.eligible = pool.active[: pool.count] != 0
             self._first_rows(pool)
         # Pool rows, which are in few variables, cost less than rows of the LP: all of them may take as much again.
-        rows, most = p.num_row, job.options.tableau_entries
-        every = rows + (0 if job.lazy else self.present.size)
-        small = rows * p.active.size <= most and every * p.active.size <= 2 * most
-        self.use_tableau = small and not p.coef_row.size
+        every = p.num_row + (0 if job.lazy else self.present.size)
+        self.use_tableau = job.fits_tableau and every * p.active.size <= 2 * job.options.tableau_entries
         self.tableau: Tableau | None = None
         if self.use_tableau:
             self._begin_tableau(self._start_statuses())

@@ -48,14 +48,18 @@ class Job:
     dealt: I64 | None
 
     @cached_property
+    def fits_tableau(self) -> bool:
+        """Whether the LP without pool rows is one for the tableau, which cannot change its coefficients."""
+        entries = self.prepared.num_row * self.prepared.active.size
+        return not self.prepared.coef_row.size and entries <= self.options.tableau_entries
+
+    @cached_property
     def pool_rows(self) -> tuple[int, int]:
         """How many pool rows join at once, and how many are there from the seed point on.
 
         Without the tableau another run costs more than a few rows too many, which hardly make the LP larger.
         """
-        prepared, options = self.prepared, self.options
-        entries = prepared.num_row * prepared.active.size
-        more = ROWS_BY_HIGHS if prepared.coef_row.size or entries > options.tableau_entries else 1
+        options, more = self.options, 1 if self.fits_tableau else ROWS_BY_HIGHS
         return more * options.pool_rows_per_round, more * options.pool_seed_rows
 
 
