@@ -57,6 +57,7 @@ CATALOGUE: dict[str, Benchmark] = {
         Benchmark("local_overhead", "a collective of one process against a copy"),
         Benchmark("solver_batch", "a batch of LPs against a loop in C"),
         Benchmark("solver_scaling", "threads and processes solving LPs"),
+        Benchmark("solver_tableau", "the dense tableau against HiGHS, by size of LP"),
         Benchmark("sddp_cuts", "cost of an iteration by how cuts are kept"),
         Benchmark("sddp_memory", "memory of a training against its estimate"),
         Benchmark("sddp_scaling", "cost against stages, passes, openings, states"),

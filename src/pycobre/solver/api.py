@@ -277,14 +277,11 @@ class SolverOptions:
     primal_tolerance: float = 1e-9
     dual_tolerance: float = 1e-9
     pool_tolerance: float = 1e-9  #: a pool row is violated beyond this, relative to max(1, |θ|)
-    pool_rows_per_round: int = (
-        3  #: the most violated rows added before the next run; ten times as many by HiGHS
-    )
-    pool_seed_rows: int = (
-        3  #: rows best at the chain's seed point, there from its first run; ten times by HiGHS
-    )
+    # Of the next two, ten times as many where HiGHS solves the LP.
+    pool_rows_per_round: int = 3  #: the most violated rows added before the next run
+    pool_seed_rows: int = 3  #: rows best at the chain's seed point, present from its first run
     iteration_limit: int = 1_000_000  #: simplex iterations of one run before the next step of the ladder
-    tableau_entries: int = 120_000  #: rows × columns of LPs for the dense tableau
+    tableau_entries: int = 220_000  #: rows × columns of LPs for the dense tableau
     scale: bool = True  #: scale the template once, by powers of two
     bundles: str | None = None  #: directory for the bundles of failed solves; None writes none
     native: bool | None = None  #: the compiled path: None = where it is there; the bits are the same
