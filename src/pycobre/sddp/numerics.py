@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from pycobre.sddp.plan import Plan
-from pycobre.solver.report import numerical_report
+from pycobre.solver import Engine
 
 __all__ = ["numerical_warnings"]
 
 
-def numerical_warnings(plan: Plan, *, scale: bool) -> tuple[str, ...]:
+def numerical_warnings(plan: Plan, engine: Engine) -> tuple[str, ...]:
     """What the solver's numerical reports warn of, each warning once, with the first node that has it."""
     by_model: dict[int, tuple[str, ...]] = {}
     nodes: dict[str, list[str]] = {}
     for node in plan.nodes:
         if id(node.model) not in by_model:
-            by_model[id(node.model)] = numerical_report(node.model, scale=scale).warnings
+            by_model[id(node.model)] = engine.report(node.model).warnings
         for warning in by_model[id(node.model)]:
             nodes.setdefault(warning, []).append(node.name)
     return tuple(

@@ -173,7 +173,7 @@ class Trainer:
             memory_bytes=estimate(self.problem, self.options, ranks=self.comm.size).rank_bytes,
         )
         with self.meeting.attempt():
-            for message in numerical_warnings(self.plan, scale=self.options.solver.scale):
+            for message in numerical_warnings(self.plan, self.engine):
                 self._warn(message)
         if state is None:
             with self.meeting.attempt():

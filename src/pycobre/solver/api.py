@@ -26,12 +26,15 @@ from dataclasses import field
 from enum import IntEnum
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycobre.frozen import frozen
+
+if TYPE_CHECKING:
+    from pycobre.solver.report import NumericalReport
 
 __all__ = [
     "F64",
@@ -340,6 +343,10 @@ class Engine(Protocol):
         On error: `SolverError` of the lowest failing chain and its first failing opening (`.chain`,
         `.opening`), with the bundle of that solve; the engine stays usable.
         """
+        ...
+
+    def report(self, model: LpModel) -> NumericalReport:
+        """Look at a model's numbers as they will be solved; `ProblemError` where the model is not sound at all."""
         ...
 
     def close(self) -> None: ...

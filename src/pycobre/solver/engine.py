@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
     from pycobre.solver.chains import PythonWorker
+    from pycobre.solver.report import NumericalReport
 
 __all__ = ["HighsEngine"]
 
@@ -108,6 +109,12 @@ class HighsEngine:
         if job.basis is not None:
             object.__setattr__(block, "basis", job.basis.finish())
         return block
+
+    def report(self, model: LpModel) -> NumericalReport:
+        """See `Engine.report`."""
+        from pycobre.solver.report import report_of
+
+        return report_of(self._prepare(model))
 
     def _prepare(self, model: LpModel) -> Prepared:
         prepared = self._prepared.get(model)

@@ -8,9 +8,9 @@ import numpy as np
 
 from pycobre.frozen import frozen
 from pycobre.solver.api import F64, LpModel, LpTemplate
-from pycobre.solver.prepare import prepare
+from pycobre.solver.prepare import Prepared, prepare
 
-__all__ = ["NumericalReport", "Range", "numerical_report"]
+__all__ = ["NumericalReport", "Range", "numerical_report", "report_of"]
 
 WIDE = 1e8  # largest over smallest magnitude of one kind of number beyond which double precision runs short
 HUGE = 1e10  # magnitudes beyond which absolute tolerances mean nothing
@@ -58,8 +58,12 @@ class NumericalReport:
 
 def numerical_report(model: LpModel, *, scale: bool = True) -> NumericalReport:
     """Look at a model's numbers before solving; raises `ProblemError` where the model is not sound at all."""
-    template = model.template
-    prepared = prepare(model, scale)
+    return report_of(prepare(model, scale))
+
+
+def report_of(prepared: Prepared) -> NumericalReport:
+    """The report on a model that has been made ready for solving."""
+    template = prepared.model.template
     column = np.repeat(np.arange(template.num_cols), np.diff(template.starts))
 
     def entry(e: int) -> str:
