@@ -324,12 +324,11 @@ def _pid_namespace() -> int:
 
 
 def _backoff(deadline: float) -> Iterator[None]:
-    """Yield now and then again after 0.2, 0.4, … up to 20 ms, until the deadline has passed."""
-    pause = 0.0002
+    """Yield now and then again, after pauses of a twentieth of the time waited so far, until the deadline."""
+    begin = time.monotonic()
     while True:
         yield
-        remaining = deadline - time.monotonic()
-        if remaining <= 0:
+        now = time.monotonic()
+        if now >= deadline:
             return
-        time.sleep(min(pause, remaining))
-        pause = min(pause * 2, 0.02)
+        time.sleep(min(max(0.0002, (now - begin) / 20), 0.02, deadline - now))
