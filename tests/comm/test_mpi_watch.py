@@ -6,14 +6,17 @@ import os
 import queue
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from waiting import until_asleep
 
 from pycobre.comm import mpi_watch, mpi_witness
 from pycobre.comm.mpi_watch import Card, PeerWatch, departure
@@ -168,6 +171,45 @@ def test_the_end_of_a_peer_that_ends_the_job_is_left_to_it(monkeypatch: pytest.M
     watch.leave(6)
     assert text == "rank 1 ended the job with code 130, but rank 0 still lives 0.5 s later"
     assert reports.empty()
+
+
+class SlowLine:
+    """A line with one notice; whoever takes it is held up before it can note it down."""
+
+    def __init__(self, line: socket.socket, notice: bytes) -> None:
+        self._line, self._notices = line, [notice]
+        self.taken, self.go_on = threading.Event(), threading.Event()
+
+    def recv(self, size: int) -> bytes:
+        if not self._notices:
+            raise BlockingIOError
+        notice = self._notices.pop()
+        self.taken.set()
+        assert self.go_on.wait(DEADLINE_S)
+        return notice
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._line, name)
+
+
+def test_a_code_that_another_thread_is_about_to_note_down_is_waited_for() -> None:
+    watch = PeerWatch(0, lambda text: None)
+    watch.start([])
+    line = watch._socket = SlowLine(watch._socket, struct.pack("<qqq", 1, 1, 130))
+    asking: queue.Queue[int] = queue.Queue()
+
+    def ask() -> int | None:
+        asking.put(threading.get_native_id())
+        return watch.announced_code()
+
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(watch.announced_code)
+        assert line.taken.wait(DEADLINE_S)
+        second = pool.submit(ask)
+        until_asleep(os.getpid(), asking.get(timeout=DEADLINE_S))
+        line.go_on.set()
+        assert [first.result(DEADLINE_S), second.result(DEADLINE_S)] == [130, 130]
+    watch.leave(0)
 
 
 def test_of_two_who_see_a_death_the_second_leaves_the_end_to_the_first(

@@ -86,6 +86,8 @@ class PeerWatch:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.bind("")  # Linux finds a free abstract name, which goes with the socket
         self._socket.setblocking(False)
+        # Whoever finds no notice must know those that another thread has taken. A handler of signals may ask too.
+        self._reading = threading.RLock()
         self._stop_read, self._stop_write = os.pipe()
         self._thread = threading.Thread(target=self._run, name="pycobre-mpi-watch", daemon=True)
 
@@ -168,16 +170,17 @@ class PeerWatch:
                 self._report(departure(self._rank, operation, sequence, *lost), watched)
 
     def _read_notices(self) -> None:
-        while True:
-            try:
-                notice = self._socket.recv(_NOTICE.size)
-            except OSError:  # no more of them, or this rank has left
-                return
-            what, rank, value = _NOTICE.unpack(notice)
-            if what == _LEAVES:
-                self.departed[rank] = value
-            elif self._ending is None:
-                self._ending = rank, value
+        with self._reading:
+            while True:
+                try:
+                    notice = self._socket.recv(_NOTICE.size)
+                except OSError:  # no more of them, or this rank has left
+                    return
+                what, rank, value = _NOTICE.unpack(notice)
+                if what == _LEAVES:
+                    self.departed[rank] = value
+                elif self._ending is None:
+                    self._ending = rank, value
 
     def _look_for_stopped(self, watched: dict[int, Card]) -> None:
         """Report a peer that was found stopped at every look for as long as patience lasts.
