@@ -1,8 +1,12 @@
 """`pycobre bench` as a user types it."""
 
 import json
+import os
+import signal
+import subprocess
 
-from cli_helpers import pycobre
+import pytest
+from cli_helpers import PATIENCE_S, PYCOBRE, pycobre
 
 from pycobre.bench.catalogue import CATALOGUE
 from pycobre.bench.driver import Outcome, run_all
@@ -66,3 +70,32 @@ def test_a_script_without_its_checkout_is_skipped_and_a_failure_is_told(tmp_path
     (scripts / script.script).write_text("print('no options')\n")
     (slow,) = run_all([script], tmp_path, scripts, quick=True, rounds=1, say=said.append)
     assert slow.skipped == "it has no quick form"
+
+
+ENDLESS = """
+import subprocess, sys
+if "--help" in sys.argv:
+    print("--quick")
+else:
+    subprocess.run([sys.executable, "-c", "import os, time; life = open(os.environ['LIFE'], 'w'); time.sleep(900)"])
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_ends_the_benchmark_and_what_it_started(tmp_path, number, code):
+    """The grandchild opens a pipe to write; the end of all writers is the end of the file."""
+    script = CATALOGUE["sddp_scaling"]
+    scripts, life = tmp_path / "benchmarks", tmp_path / "life"
+    scripts.mkdir()
+    (scripts / "comm_common.py").touch()  # by which a checkout's benchmarks are known
+    (scripts / script.script).write_text(ENDLESS)
+    os.mkfifo(life)
+    command = [*PYCOBRE, "bench", script.name, "--quick", "--output", str(tmp_path / "found")]
+    environ = {**os.environ, "LIFE": str(life)}
+    with (
+        subprocess.Popen(command, cwd=tmp_path, env=environ, stdout=subprocess.DEVNULL) as process,
+        open(life) as living,  # waits until the grandchild is there
+    ):
+        process.send_signal(number)
+        assert process.wait(PATIENCE_S) == code
+        assert living.read() == ""

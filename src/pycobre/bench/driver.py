@@ -7,7 +7,9 @@ over everything in it, so that a long selection can be measured piece by piece.
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Sequence
@@ -78,8 +80,7 @@ def _run(benchmark: Benchmark, directory: Path, scripts: Path | None, *, quick: 
     command += ["--rounds", str(rounds)] if benchmark.module else []
     begin = time.monotonic()
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
-        code, text, errors = done.returncode, done.stdout.strip(), done.stderr
+        code, text, errors = _finish(command)
     except subprocess.TimeoutExpired:
         code, text, errors = 1, "", f"not finished after {TIMEOUT_S:.0f} s"
     if code:
@@ -92,6 +93,19 @@ def _run(benchmark: Benchmark, directory: Path, scripts: Path | None, *, quick: 
         _draw(document, directory)
     (directory / f"{benchmark.name}.txt").write_text(text + "\n", encoding="utf-8")
     return Outcome(benchmark.name, shown, spent, code, text, skipped)
+
+
+def _finish(command: Sequence[str]) -> tuple[int, str, str]:
+    """Exit code and output of a benchmark; if this process is stopped, those it started in turn end with it."""
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        try:
+            text, errors = process.communicate(timeout=TIMEOUT_S)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return process.returncode, text.strip(), errors
 
 
 def _options(command: Sequence[str]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import signal
+import sys
 from pathlib import Path
 
 from pycobre.bench.catalogue import find_scripts, select
@@ -41,6 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     for line in look().lines():
         print(line)
     print(flush=True)
+    # Ends like an interrupt: by default a process ends at once, and the benchmark that it waits for runs on.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     outcomes = run_all(
         chosen,
         arguments.output,
