@@ -26,7 +26,7 @@ from pycobre.sddp import (
 )
 from pycobre.solver import LpModel, SolverOptions, create_engine
 from pycobre.testing import run_ranks
-from pycobre.testing.random_problems import problems
+from pycobre.testing.random_problems import PLACES, Recipe, problems, random_problem
 
 QUICK = settings(PATIENT, max_examples=20)
 ONE_NODE_TREES = ("linear", "markov", "tree")
@@ -52,6 +52,15 @@ def converged(problem: Problem, value: float, **options) -> TrainingOutcome:
         if outcome.history.lower_bound[-1] >= value - 1e-8 * max(1.0, abs(value)):
             break
     return outcome
+
+
+def test_coefficients_whose_mean_is_nothing_but_rounding():
+    """Scaling once took what was left of the mean for the coefficient's size, and no LP could be solved."""
+    recipe = Recipe(stages=3, openings=3, noise=frozenset(PLACES), first_stage_noise=True)
+    problem = random_problem(recipe, 500001)
+    assert any(0 < abs(value) < 1e-15 for node in problem.nodes for value in node.template.values)
+    value = optimum(problem)
+    assert converged(problem, value).history.lower_bound[-1] == pytest.approx(value, rel=1e-8)
 
 
 @QUICK

@@ -15,6 +15,9 @@ from pycobre.solver.api import F64, I32, LpTemplate
 __all__ = ["Scale", "find_scale", "no_scale"]
 
 PASSES = 4
+# Beside the others of its row and its column an entry this small is what is left of a sum that cancelled, such as the
+# mean of the values that the openings put in its place: no measure of anything.
+ROUNDING = 1e-12
 LARGEST_EXPONENT = 40  # a factor beyond 2^±40 says that the data are wrong, not that they need scaling
 
 
@@ -63,8 +66,12 @@ def find_scale(template: LpTemplate, pool_head: int | None = None) -> Scale:
     present.
     """
     column = np.repeat(np.arange(template.num_cols, dtype=np.int32), np.diff(template.starts))
-    entry = template.values != 0
-    rows, cols, magnitude = template.rows[entry], column[entry], np.abs(template.values[entry])
+    magnitude = np.abs(template.values)
+    in_row, in_col = np.zeros(template.num_rows), np.zeros(template.num_cols)
+    np.maximum.at(in_row, template.rows, magnitude)
+    np.maximum.at(in_col, column, magnitude)
+    entry = magnitude > ROUNDING * np.minimum(in_row[template.rows], in_col[column])
+    rows, cols, magnitude = template.rows[entry], column[entry], magnitude[entry]
     row = np.ones(template.num_rows)
     col = np.ones(template.num_cols)
     for _ in range(PASSES):
@@ -74,7 +81,7 @@ def find_scale(template: LpTemplate, pool_head: int | None = None) -> Scale:
     costs = np.abs(template.cost) * col
     if pool_head is not None:
         costs[pool_head] = 0.0
-    costs = costs[costs > 0]
+    costs = costs[costs > ROUNDING * costs.max(initial=0.0)]
     cost = 1.0
     if costs.size:
         cost = _nearest_power(1.0 / (np.sqrt(costs.max()) * np.sqrt(costs.min())))
