@@ -54,10 +54,15 @@ def converged(problem: Problem, value: float, **options) -> TrainingOutcome:
     return outcome
 
 
-def test_coefficients_whose_mean_is_nothing_but_rounding():
+@pytest.mark.parametrize(
+    ("stages", "openings", "noise", "seed"),
+    [(3, 3, PLACES, 500001), (1, 2, ("coefficient", "constant"), 3333998977)],
+    ids=["beside others", "alone in its column"],
+)
+def test_coefficients_whose_mean_is_nothing_but_rounding(stages, openings, noise, seed):
     """Scaling once took what was left of the mean for the coefficient's size, and no LP could be solved."""
-    recipe = Recipe(stages=3, openings=3, noise=frozenset(PLACES), first_stage_noise=True)
-    problem = random_problem(recipe, 500001)
+    recipe = Recipe(stages=stages, openings=openings, noise=frozenset(noise), first_stage_noise=True)
+    problem = random_problem(recipe, seed)
     assert any(0 < abs(value) < 1e-15 for node in problem.nodes for value in node.template.values)
     value = optimum(problem)
     assert converged(problem, value).history.lower_bound[-1] == pytest.approx(value, rel=1e-8)
