@@ -103,6 +103,26 @@ def test_the_template_holds_the_mean_but_no_vanishing_coefficient() -> None:
     assert abs(lp.values[0]) == 1.0
 
 
+def test_what_rounding_leaves_of_a_mean_is_none() -> None:
+    def write(sp: Stage) -> None:
+        w = sp.noise([0.5, -0.75], [0.6, 0.4])
+        u = sp.variable("u", upper=10.0)
+        sp.add(w * u + sp.variable("v") >= w, "row")
+        sp.minimise(w * u)
+
+    assert 0.5 * 0.6 - 0.75 * 0.4 != 0.0
+    lp = one_node(write).nodes[0].template
+    assert (lp.row_lower[0], lp.cost[0], lp.values[0]) == (0.0, 0.0, -0.75)
+
+
+def test_a_bound_that_is_infinite_in_some_opening_stays_infinite() -> None:
+    def write(sp: Stage) -> None:
+        u = sp.variable("u", upper=sp.noise([5.0, math.inf]))
+        sp.minimise(u)
+
+    assert one_node(write).nodes[0].template.col_upper[0] == math.inf
+
+
 def test_separate_noises_are_independent_and_joint_ones_are_not() -> None:
     def write(sp: Stage) -> None:
         a = sp.noise([1.0, 2.0], [0.25, 0.75], name="a")

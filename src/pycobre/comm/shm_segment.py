@@ -324,7 +324,7 @@ def _pid_namespace() -> int:
 
 
 def _backoff(deadline: float) -> Iterator[None]:
-    """Yield now and then again, after pauses of a twentieth of the time waited so far, until the deadline."""
+    """Yield now and again until the deadline, after pauses of a twentieth of the time waited, 0.2 to 20 ms."""
     begin = time.monotonic()
     while True:
         yield

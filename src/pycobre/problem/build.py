@@ -20,6 +20,7 @@ from pycobre.solver.api import LpTemplate, PatchPlan, Target
 
 __all__ = ["build"]
 
+ROUNDING = 1e-12  # a mean this small beside the largest of its values is zero
 Bound: TypeAlias = "float | Callable[[Hashable], float] | None"
 
 
@@ -140,7 +141,10 @@ class _Patches:
         self._sources = sp.sources
 
     def put(self, amount: Amount, kind: Target, row: int = -1, col: int = -1) -> float:
-        """Return the amount's number, or its mean after noting its place (and 0.0 for −0.0)."""
+        """Return the amount's number, or its mean after noting its place (and 0.0 for −0.0).
+
+        What rounding leaves of a mean that cancels is none: as a size to scale by it would spoil the LP.
+        """
         if not amount.random:
             return float(amount.values) + 0.0
         values = amount.over(self._sizes) + 0.0
@@ -148,8 +152,9 @@ class _Patches:
         self._values.append(values)
         happens = self.probability > 0.0
         mean = float(values[happens] @ self.probability[happens]) if happens.any() else float(values[0])
-        if kind is Target.COEFFICIENT and mean == 0.0:
-            return float(values[np.argmax(np.abs(values))])  # a place in the matrix needs an entry
+        largest = float(values[np.argmax(np.abs(values))])
+        if abs(mean) <= ROUNDING * abs(largest) < math.inf:
+            return largest if kind is Target.COEFFICIENT else 0.0  # a place in the matrix needs an entry
         return mean
 
     def noise(self) -> Noise:

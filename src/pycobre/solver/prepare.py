@@ -147,7 +147,7 @@ def prepare(model: LpModel, scaled: bool) -> Prepared:
     if findings:
         raise ProblemError("the LP cannot be solved as it is: " + "; ".join(findings) + ".")
     template, plan, inputs, outputs = model.template, model.plan, model.inputs, model.outputs
-    scale = find_scale(template, plan, model.pool_head) if scaled else no_scale(template)
+    scale = find_scale(template, model.pool_head) if scaled else no_scale(template)
     column = np.repeat(np.arange(template.num_cols), np.diff(template.starts))
     floors = model.floors if model.floors is not None else _no_floors()
 

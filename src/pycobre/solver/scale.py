@@ -8,17 +8,13 @@ would give other bits than rows present from the start.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycobre.frozen import frozen
-from pycobre.solver.api import F64, I32, LpTemplate, PatchPlan, Target
+from pycobre.solver.api import F64, I32, LpTemplate
 
 __all__ = ["Scale", "find_scale", "no_scale"]
 
 PASSES = 4
-# At a patched place the template may hold the mean of what will stand there. Where that cancels, this much of the
-# largest number, or of 1, is left of it, and is no measure of anything.
-ROUNDING = 1e-12
 LARGEST_EXPONENT = 40  # a factor beyond 2^±40 says that the data are wrong, not that they need scaling
 
 
@@ -59,13 +55,7 @@ def no_scale(template: LpTemplate) -> Scale:
     return Scale(np.ones(template.num_rows), np.ones(template.num_cols), 1.0)
 
 
-def _measures(magnitude: F64, patched: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which numbers count: not zero, nor what a patched place has left of a sum that cancelled."""
-    least = np.where(patched, ROUNDING * max(1.0, float(magnitude.max(initial=0.0))), 0.0)
-    return magnitude > least
-
-
-def find_scale(template: LpTemplate, plan: PatchPlan, pool_head: int | None = None) -> Scale:
+def find_scale(template: LpTemplate, pool_head: int | None = None) -> Scale:
     """Geometric-mean scaling of the matrix, then one factor for the costs.
 
     θ is in no row of the template; its factor makes its scaled cost about 1, so that pool rows, which the
@@ -73,25 +63,18 @@ def find_scale(template: LpTemplate, plan: PatchPlan, pool_head: int | None = No
     present.
     """
     column = np.repeat(np.arange(template.num_cols, dtype=np.int32), np.diff(template.starts))
-    at = plan.kind == Target.COEFFICIENT
-    patched = np.isin(
-        column.astype(np.int64) * template.num_rows + template.rows,
-        plan.col[at].astype(np.int64) * template.num_rows + plan.row[at],
-    )
-    magnitude = np.abs(template.values)
-    entry = _measures(magnitude, patched)
-    rows, cols, magnitude = template.rows[entry], column[entry], magnitude[entry]
+    entry = template.values != 0
+    rows, cols, magnitude = template.rows[entry], column[entry], np.abs(template.values[entry])
     row = np.ones(template.num_rows)
     col = np.ones(template.num_cols)
     for _ in range(PASSES):
         row *= _geometric(template.num_rows, rows, magnitude * row[rows] * col[cols])
         col *= _geometric(template.num_cols, cols, magnitude * row[rows] * col[cols])
     row, col = _power_of_two(row), _power_of_two(col)
-    costs = np.abs(template.cost)
+    costs = np.abs(template.cost) * col
     if pool_head is not None:
         costs[pool_head] = 0.0
-    patched = np.isin(np.arange(template.num_cols), plan.col[plan.kind == Target.COST])
-    costs = (costs * col)[_measures(costs, patched)]
+    costs = costs[costs > 0]
     cost = 1.0
     if costs.size:
         cost = _nearest_power(1.0 / (np.sqrt(costs.max()) * np.sqrt(costs.min())))
