@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from pycobre.cases import EXAMPLES, synthetic
-from pycobre.io import load_case, validate, write_case
+from pycobre.hydro.examples import EXAMPLES, synthetic
+from pycobre.hydro.files import load_case, validate, write_case
 from pycobre.stochastic import streams
 
 STAGES, OPENINGS, DIMENSION = 60, 20, 160

@@ -16,7 +16,7 @@ CANDIDATES = {
     "import pycobre": "import pycobre",
     "import numpy": "import numpy",
     "import pycobre.comm": "import pycobre.comm",
-    "pycobre --help": "import sys; sys.argv = ['pycobre', '--help']; from pycobre.cli import main; main()",
+    "pycobre --help": "import sys; sys.argv = ['pycobre', '--help']; from pycobre.app.cli import main; main()",
 }
 
 

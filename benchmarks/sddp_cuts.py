@@ -27,7 +27,7 @@ from pycobre.sddp import (
     TrainOptions,
     train,
 )
-from pycobre.sddp.trainer import Trainer
+from pycobre.sddp.training.trainer import Trainer
 from pycobre.solver import SolverOptions
 
 PASSES = 10

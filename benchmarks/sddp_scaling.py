@@ -16,7 +16,7 @@ from sddp_systems import reservoirs
 
 from pycobre.comm import LocalBackend
 from pycobre.sddp import InSample, IterationLimit, TrainOptions
-from pycobre.sddp.trainer import Trainer
+from pycobre.sddp.training.trainer import Trainer
 
 BASE = {"stages": 6, "passes": 8, "openings": 10, "plants": 4}
 VARIANTS = {

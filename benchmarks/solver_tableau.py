@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from bench_cells import Cell, arguments, finish
 
-from pycobre.cases import synthetic
+from pycobre.app.case_study import study_of_case
 from pycobre.comm import LocalBackend
-from pycobre.run.case_study import study_of_case
+from pycobre.hydro.examples import synthetic
 from pycobre.sddp import train
 from pycobre.sddp.plan import Plan
 from pycobre.solver.prepare import prepare

@@ -12,10 +12,10 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from pycobre.io.json_files import JSON_FILES
-from pycobre.io.parquet_files import PARQUET_SECTIONS
-from pycobre.model.case import SECTIONS
-from pycobre.model.table import Table
+from pycobre.hydro.files.json_files import JSON_FILES
+from pycobre.hydro.files.parquet_files import PARQUET_SECTIONS
+from pycobre.hydro.model.case import SECTIONS
+from pycobre.hydro.model.table import Table
 
 PAGE = Path(__file__).parent / "reference" / "case-fields.md"
 HEAD = """# Every key and column of a case

@@ -13,11 +13,11 @@ import numpy as np
 from random_system import DrawnSystem
 from small_case import MONTHS, config, penalties
 
-from pycobre.model import constraints as con
-from pycobre.model import scenarios as sce
-from pycobre.model.case import Case
-from pycobre.model.horizon import PolicyGraph, PreStudyStage
-from pycobre.model.initial import InflowObservation, InitialConditions, InitialStorage, PastDefluence
+from pycobre.hydro.model import constraints as con
+from pycobre.hydro.model import scenarios as sce
+from pycobre.hydro.model.case import Case
+from pycobre.hydro.model.horizon import PolicyGraph, PreStudyStage
+from pycobre.hydro.model.initial import InflowObservation, InitialConditions, InitialStorage, PastDefluence
 
 FEATURES = (
     "blocks",

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from small_case import LONG_AGO, stages
 
-from pycobre.model import constraints as con
-from pycobre.model.horizon import CVaR, CVaRParameters, Stage, StateVariables
-from pycobre.model.production import FphaConfig, StageRange, StageRangeProduction
-from pycobre.model.system import (
+from pycobre.hydro.model import constraints as con
+from pycobre.hydro.model.horizon import CVaR, CVaRParameters, Stage, StateVariables
+from pycobre.hydro.model.production import FphaConfig, StageRange, StageRangeProduction
+from pycobre.hydro.model.system import (
     Bus,
     ConstantEfficiency,
     DeficitSegment,

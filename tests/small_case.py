@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from pycobre.model.case import Case
-from pycobre.model.config import (
+from pycobre.hydro.model.case import Case
+from pycobre.hydro.model.config import (
     Config,
     InflowNonNegativity,
     IterationLimit,
@@ -17,12 +17,18 @@ from pycobre.model.config import (
     SampledPasses,
     TrainingConfig,
 )
-from pycobre.model.horizon import Block, PolicyGraph, Season, SeasonDefinitions, Stage
-from pycobre.model.initial import InitialConditions, InitialStorage
-from pycobre.model.penalties import BusPenalties, HydroPenalties, LinePenalties, Penalties, SourcePenalties
-from pycobre.model.production import StageRange, StageRangeProduction
-from pycobre.model.scenarios import ArCoefficients, InflowStats, LoadStats
-from pycobre.model.system import (
+from pycobre.hydro.model.horizon import Block, PolicyGraph, Season, SeasonDefinitions, Stage
+from pycobre.hydro.model.initial import InitialConditions, InitialStorage
+from pycobre.hydro.model.penalties import (
+    BusPenalties,
+    HydroPenalties,
+    LinePenalties,
+    Penalties,
+    SourcePenalties,
+)
+from pycobre.hydro.model.production import StageRange, StageRangeProduction
+from pycobre.hydro.model.scenarios import ArCoefficients, InflowStats, LoadStats
+from pycobre.hydro.model.system import (
     Bus,
     DeficitSegment,
     Generation,

@@ -174,11 +174,11 @@ def test_exceptions_live_in_one_module():
 def test_the_walk_sees_what_it_must(tmp_path):
     """The test of the test: each way to write an import is found."""
     source = (
-        "import pycobre.sddp.train\n"
+        "import pycobre.sddp.training.train\n"
         "from pycobre import io\n"
-        "def f():\n    from ..hydro import equations\n    importlib.import_module('pycobre.cli.doctor')\n"
-        "if TYPE_CHECKING:\n    from pycobre.model import Bus\n"
-        "text = 'see pycobre.plot for more'\n"
+        "def f():\n    from ..hydro import equations\n    importlib.import_module('pycobre.app.cli.doctor')\n"
+        "if TYPE_CHECKING:\n    from pycobre.hydro.model import Bus\n"
+        "text = 'see pycobre.app.plot for more'\n"
     )
     found = imported_modules(ast.parse(source), "pycobre.comm")
     assert {name.split(".")[1] for name in found} == {"sddp", "io", "hydro", "cli", "model"}

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from pycobre import container
-from pycobre.container import Container, pack, read, unpack, write_atomically
+from pycobre._util import container
+from pycobre._util.container import Container, pack, read, unpack, write_atomically
 from pycobre.errors import OutputError, PolicyError
 
 SAMPLE = Container(
@@ -120,7 +120,7 @@ def test_what_a_killed_writer_left_can_be_removed(tmp_path: Path) -> None:
     for name in ("whole.cobre", ".hidden", "named.part"):
         (deeper / name).write_bytes(b"kept")
     code = (
-        "import os, sys\nfrom pycobre.container import write_atomically\n"
+        "import os, sys\nfrom pycobre._util.container import write_atomically\n"
         "write_atomically(sys.argv[1], (os.kill(os.getpid(), 9) or b'' for _ in range(1)))"
     )
     done = subprocess.run([sys.executable, "-c", code, deeper / "torn.cobre"], timeout=250, check=False)

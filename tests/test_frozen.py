@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pycobre.frozen import frozen
+from pycobre._util.frozen import frozen
 
 
 @frozen()

@@ -47,20 +47,26 @@ def test_the_package_itself_imports_almost_nothing():
 
 def test_a_lazy_name_loads_its_own_module_only():
     loaded = loaded_by("from pycobre.comm import ShmBackend")
-    assert "pycobre.comm.shm" in loaded
-    assert not loaded & (HEAVY | {"pycobre.comm.tcp", "pycobre.comm.mpi"})
+    assert "pycobre.comm.shm.backend" in loaded
+    assert not loaded & (HEAVY | {"pycobre.comm.tcp.backend", "pycobre.comm.mpi.backend"})
 
 
 def test_workers_are_started_before_anything_heavy_is_loaded():
-    code = "from pycobre.run.api import waiting_workers\nwith waiting_workers('shm', 2) as group: pass"
+    code = "from pycobre.app.api import waiting_workers\nwith waiting_workers('shm', 2) as group: pass"
     loaded = loaded_by(f"{code}\nassert len(group.ranks) == 2")
     assert not loaded & (HEAVY | {"numpy", "pydantic_core"})
 
 
 def test_a_worker_loads_what_it_works_with_and_nothing_else():
-    loaded = loaded_by("import pycobre.run.worker")
-    assert {"pycobre.sddp.trainer", "pycobre.hydro.build", "pycobre.solver.native"} <= loaded
-    others = {"subprocess", "tempfile", "pydantic_core", "pycobre.comm.launch", "pycobre.io.read_case"}
+    loaded = loaded_by("import pycobre.app.worker")
+    assert {"pycobre.sddp.training.trainer", "pycobre.hydro.build", "pycobre.solver.native"} <= loaded
+    others = {
+        "subprocess",
+        "tempfile",
+        "pydantic_core",
+        "pycobre.launch.launcher",
+        "pycobre.hydro.files.read_case",
+    }
     assert not loaded & (HEAVY | others)
 
 

@@ -7,16 +7,16 @@ import pkgutil
 
 import pytest
 
-from pycobre.lazy import lazy_names
+from pycobre._util.lazy import lazy_names
 
-ROOMS = ["pycobre.comm", "pycobre.io", "pycobre.run"]
+ROOMS = ["pycobre.comm", "pycobre.hydro.files", "pycobre.app"]
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_lazy_name_is_that_of_a_module(room: str) -> None:
     package = importlib.import_module(room)
     modules = {found.name for found in pkgutil.iter_modules(package.__path__)}
-    loaded_at_once = {"write_case"} if room == "pycobre.io" else set()
+    loaded_at_once = {"write_case"} if room == "pycobre.hydro.files" else set()
     assert set(package.__all__) & modules == loaded_at_once
     for name in loaded_at_once:
         assert callable(getattr(package, name))

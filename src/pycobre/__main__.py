@@ -2,6 +2,6 @@
 
 import sys
 
-from pycobre.cli import main
+from pycobre.app.cli import main
 
 sys.exit(main())

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import asdict, fields
 from typing import Any, ClassVar, TypeAlias
 
-from pycobre.frozen import frozen
+from pycobre._util.frozen import frozen
 
 __all__ = [
     "CheckpointWritten",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from pycobre.app import train
 from pycobre.bench import peer_environment
 from pycobre.bench.catalogue import CATALOGUE, find_scripts, select
 from pycobre.bench.document import Curve, Document, Figure, Picture, Table, show
@@ -15,10 +16,9 @@ from pycobre.bench.peer_environment import Missing, peer_python
 from pycobre.bench.peer_runs import Run
 from pycobre.bench.plots import draw
 from pycobre.bench.timing import Spread, interleaved
-from pycobre.cases import example
 from pycobre.errors import OptionError
-from pycobre.io import load_case, validate
-from pycobre.run import train
+from pycobre.hydro.examples import example
+from pycobre.hydro.files import load_case, validate
 
 DOCUMENT = Document(
     "one",

@@ -8,8 +8,8 @@ import sys
 import threading
 import time
 
-from pycobre.comm.channel import PAYLOAD_FD_VARIABLE, Channel, Kind
 from pycobre.errors import CollectiveFailed
+from pycobre.launch.channel import PAYLOAD_FD_VARIABLE, Channel, Kind
 
 
 def main() -> int:

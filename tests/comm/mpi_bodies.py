@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from pycobre.comm import MpiBackend, ReduceOp
-from pycobre.comm import mpi as backend_module
 from pycobre.comm.api import Communicator
-from pycobre.comm.mpi_errors import translate
+from pycobre.comm.mpi import backend as backend_module
+from pycobre.comm.mpi.errors import translate
 from pycobre.errors import AllocationFailed, InitializationFailed, InvalidCommunicator
 from pycobre.testing.leaks import Holdings
 
@@ -203,7 +203,7 @@ def reclaimed_windows(comm: MpiBackend) -> None:
 
 def small_mount(comm: MpiBackend) -> list[str]:
     """On a mount of 64 MiB: what fits is made; what does not is refused, also when the first look says yes."""
-    from pycobre.comm import mpi_region
+    from pycobre.comm.mpi import region as mpi_region
 
     texts = []
     check = mpi_region._check_space

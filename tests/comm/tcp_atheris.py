@@ -15,7 +15,7 @@ import atheris
 with atheris.instrument_imports(include=["pycobre.comm", "tcp_fuzzing"]):
     import tcp_fuzzing as fuzzing
 
-    from pycobre.comm.tcp_handshake import CoordinatorSide, Stage, WorkerSide, ready, refusal
+    from pycobre.comm.tcp.handshake import CoordinatorSide, Stage, WorkerSide, ready, refusal
 
 SIZE = 3
 MOST_BYTES = 5000  # that a handshake may hold or answer

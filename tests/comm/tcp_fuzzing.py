@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from pycobre.comm import TcpConfig, tcp_engine
-from pycobre.comm.tcp_engine import Engine
-from pycobre.comm.tcp_trouble import Trouble, What, explain
-from pycobre.comm.wire import HEADER, Call, DtypeCode, Kind, Operation, dtype_code, layout_code
+from pycobre.comm import TcpConfig
+from pycobre.comm.tcp import engine as tcp_engine
+from pycobre.comm.tcp.engine import Engine
+from pycobre.comm.tcp.failure import Trouble, What, explain
+from pycobre.comm.tcp.wire import HEADER, Call, DtypeCode, Kind, Operation, dtype_code, layout_code
 
 SIZE = 3
 FLOAT64 = dtype_code(np.dtype(float))

@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pycobre.comm import Communicator, ReduceOp, TcpBackend, TcpConfig, tcp_door, tcp_join
-from pycobre.comm import tcp_engine as engines
-from pycobre.comm.tcp_handshake import Stage, WorkerSide
+from pycobre.comm import Communicator, ReduceOp, TcpBackend, TcpConfig
+from pycobre.comm.tcp import acceptor as tcp_door
+from pycobre.comm.tcp import engine as engines
+from pycobre.comm.tcp import join as tcp_join
+from pycobre.comm.tcp.handshake import Stage, WorkerSide
 from pycobre.testing.starters import TcpStarter
 
 TOKEN = "correct horse battery staple"
@@ -165,7 +167,7 @@ class LogLines(logging.Handler):
 def log_lines() -> Iterator[LogLines]:
     """The warnings of the tcp backend from here on."""
     handler = LogLines()
-    logger = logging.getLogger("pycobre.comm.tcp")
+    logger = logging.getLogger("pycobre.comm.tcp.backend")
     logger.addHandler(handler)
     try:
         yield handler

@@ -55,7 +55,7 @@ def blame(comm: Communicator, directory: Path) -> None:
 
 def main(scene: str, directory: Path) -> None:
     heard = Heard()
-    logger = logging.getLogger("pycobre.comm.tcp")
+    logger = logging.getLogger("pycobre.comm.tcp.backend")
     logger.setLevel(logging.INFO)
     logger.addHandler(heard)
     with TcpBackend(TcpConfig.from_env(os.environ)) as comm:

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from waiting import until
 
-from pycobre.comm import launch
-from pycobre.comm.channel import Kind, MessageBuffer, frame
-from pycobre.comm.launch import RankGroup, rank_environments
 from pycobre.errors import CollectiveFailed, InitializationFailed, InvalidBackend, WorkerError
+from pycobre.launch import launcher as launch
+from pycobre.launch.channel import Kind, MessageBuffer, frame
+from pycobre.launch.launcher import RankGroup, rank_environments
 
 HERE = Path(__file__).parent
 

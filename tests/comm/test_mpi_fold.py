@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pycobre.comm import ReduceOp, mpi_fold
+from pycobre.comm import ReduceOp
 from pycobre.comm.fold import fold_into
+from pycobre.comm.mpi import fold as mpi_fold
 
 native = pytest.importorskip("pycobre._native.fold", reason="the native modules were not built")
 

@@ -12,7 +12,7 @@ from mpi_environments import require_environment, variables
 
 from pycobre.comm import MpiBackend, MpiRegion
 from pycobre.comm.api import Communicator, SharedMemoryProvider, SharedRegion
-from pycobre.comm.mpi_library import Launcher, find_launcher, search_path, wheel_prefixes
+from pycobre.comm.mpi.library import Launcher, find_launcher, search_path, wheel_prefixes
 from pycobre.errors import BackendNotAvailable
 
 PREFIXES = [Path("/env"), Path("/base")]
@@ -84,7 +84,7 @@ def test_the_launchers_program_is_found_among_the_ancestors(tmp_path: Path) -> N
     program.write_bytes(real.read_bytes())
     program.chmod(0o755)
     ask = (
-        "from pycobre.comm.mpi_library import find_launcher; print(find_launcher({'PMI_SIZE': '2'}).program)"
+        "from pycobre.comm.mpi.library import find_launcher; print(find_launcher({'PMI_SIZE': '2'}).program)"
     )
     shell = f"'{sys.executable}' -c \"{ask}\"; true"
     outer = f"import subprocess, sys; sys.exit(subprocess.run(['sh', '-c', {shell!r}]).returncode)"

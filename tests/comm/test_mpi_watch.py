@@ -18,15 +18,16 @@ from pathlib import Path
 import pytest
 from waiting import until_asleep
 
-from pycobre.comm import mpi_watch, mpi_witness
-from pycobre.comm.mpi_watch import Card, PeerWatch, departure
-from pycobre.comm.mpi_witness import Witness, start_witness
+from pycobre.comm.mpi import failure_monitor as mpi_witness
+from pycobre.comm.mpi import watch as mpi_watch
+from pycobre.comm.mpi.failure_monitor import Witness, start_witness
+from pycobre.comm.mpi.watch import Card, PeerWatch, departure
 
 DEADLINE_S = 200.0
 
 PEER = """
 import sys
-from pycobre.comm.mpi_watch import Card, PeerWatch
+from pycobre.comm.mpi.watch import Card, PeerWatch
 watch = PeerWatch(1, lambda text: print(text, flush=True))
 sys.stdout.write(watch.card().pack().hex() + "\\n")
 sys.stdout.flush()
@@ -249,7 +250,7 @@ def test_peers_of_another_process_namespace_are_not_watched() -> None:
 
 WITNESSED = """
 import sys
-from pycobre.comm.mpi_witness import Witness
+from pycobre.comm.mpi.failure_monitor import Witness
 print("here", flush=True)
 witness = Witness(int(sys.argv[1]), bytes.fromhex(sys.stdin.readline()))
 print("heard", flush=True)
@@ -337,7 +338,7 @@ def test_the_witness_names_the_first_that_dies() -> None:
 # Two ranks in the process of a witness that does not look again before both of them have ended.
 LATE = """
 import os, select, socket, threading
-from pycobre.comm.mpi_witness import Witness, main
+from pycobre.comm.mpi.failure_monitor import Witness, main
 
 looks, epoll = threading.Semaphore(0), select.epoll
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from pycobre.comm.pidfd import open_pidfd, pidfds_work
+from pycobre._util.pidfd import open_pidfd, pidfds_work
 
 
 @pytest.fixture(params=["of Python", "of the system"], autouse=True)

@@ -162,7 +162,7 @@ def test_a_backend_that_cannot_start_is_chained_from_its_cause(error, monkeypatc
     def fail(self, config):
         raise error
 
-    monkeypatch.setattr(sys.modules["pycobre.comm.tcp"].TcpBackend, "__init__", fail)
+    monkeypatch.setattr(sys.modules["pycobre.comm.tcp.backend"].TcpBackend, "__init__", fail)
     with pytest.raises(
         InitializationFailed, match=f"tcp backend could not start: {type(error).__name__}"
     ) as caught:
@@ -214,7 +214,7 @@ def test_mpi_that_does_not_see_its_launcher(backends, monkeypatch):
         def _close(self):
             closed.append(True)
 
-    monkeypatch.setattr(sys.modules["pycobre.comm.mpi"], "MpiBackend", Alone)
+    monkeypatch.setattr(sys.modules["pycobre.comm.mpi.backend"], "MpiBackend", Alone)
     with pytest.raises(InitializationFailed, match="mpi4py must be built for the MPI whose launcher"):
         create_communicator(environ={"PMI_RANK": "0", "PMI_SIZE": "4"})
     assert closed == [True]

@@ -92,7 +92,7 @@ def test_ranks_that_ask_for_different_regions() -> None:
 
 
 def region_that_a_follower_cannot_map(comm: Communicator) -> str:
-    from pycobre.comm import shm
+    from pycobre.comm.shm import backend as shm
 
     assert isinstance(comm, ShmBackend)
     if comm.rank == 1:

@@ -28,8 +28,8 @@ from pycobre.comm import (
     InitializationFailed,
     ShmBackend,
     ShmConfig,
-    shm_segment,
 )
+from pycobre.comm.shm import segment as shm_segment
 from pycobre.errors import WorkerError
 from pycobre.testing import run_ranks
 

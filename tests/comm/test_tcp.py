@@ -27,10 +27,10 @@ from pycobre.comm import (
     TcpBackend,
     create_communicator,
 )
-from pycobre.comm import tcp_engine as engines
 from pycobre.comm.fold import fold_into
-from pycobre.comm.tcp_collect import CHUNK_BYTES, WINDOW_BYTES
-from pycobre.comm.wire import SMALL_BYTES, Call, Kind, Operation, dtype_code
+from pycobre.comm.tcp import engine as engines
+from pycobre.comm.tcp.collect import CHUNK_BYTES, WINDOW_BYTES
+from pycobre.comm.tcp.wire import SMALL_BYTES, Call, Kind, Operation, dtype_code
 from pycobre.errors import WorkerError
 from pycobre.testing import run_ranks
 from pycobre.testing.starters import TcpStarter

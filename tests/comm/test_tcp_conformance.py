@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tcp_helpers import PythonStarter
 
-from pycobre.comm import tcp_engine as engines
+from pycobre.comm.tcp import engine as engines
 from pycobre.testing import CommunicatorTests, SharedMemoryTests
 
 

@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tcp_helpers import engine
 
-from pycobre.comm.tcp_trouble import What
-from pycobre.comm.wire import HEADER, Kind, failure_frame, shutdown_frame
+from pycobre.comm.tcp.failure import What
+from pycobre.comm.tcp.wire import HEADER, Kind, failure_frame, shutdown_frame
 
 __all__ = ["engine"]
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pycobre.comm.tcp_handshake import MAGIC, VERSION, CoordinatorSide, Stage, WorkerSide, ready, refusal
+from pycobre.comm.tcp.handshake import MAGIC, VERSION, CoordinatorSide, Stage, WorkerSide, ready, refusal
 
 SERVER = "10.0.0.1:29500"
 

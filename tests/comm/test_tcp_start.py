@@ -24,9 +24,10 @@ from tcp_helpers import (
 )
 from waiting import until
 
-from pycobre.comm import Communicator, InitializationFailed, MissingConfiguration, TcpBackend, TcpConfig, tcp
-from pycobre.comm.tcp_door import Door
-from pycobre.comm.tcp_handshake import refusal
+from pycobre.comm import Communicator, InitializationFailed, MissingConfiguration, TcpBackend, TcpConfig
+from pycobre.comm.tcp import backend as tcp
+from pycobre.comm.tcp.acceptor import Door
+from pycobre.comm.tcp.handshake import refusal
 
 __all__ = ["patient_handshakes"]
 

@@ -26,9 +26,9 @@ from tcp_helpers import (
     train_a_little,
 )
 
-from pycobre.comm import tcp_door
-from pycobre.comm.tcp_handshake import MAGIC, WorkerSide
-from pycobre.comm.wire import Call, Kind
+from pycobre.comm.tcp import acceptor as tcp_door
+from pycobre.comm.tcp.handshake import MAGIC, WorkerSide
+from pycobre.comm.tcp.wire import Call, Kind
 
 __all__ = ["engine", "patient_handshakes"]
 
@@ -284,7 +284,7 @@ def test_out_of_descriptors_is_survived(
     listener.bind(("127.0.0.1", 0))
     listener.listen()
     listener.setblocking(False)
-    with caplog.at_level(logging.WARNING, "pycobre.comm.tcp"):
+    with caplog.at_level(logging.WARNING, "pycobre.comm.tcp.backend"):
         door = tcp_door.Door(
             listener,
             2,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pycobre.comm.tcp_trouble import Trouble, What, explain
-from pycobre.comm.wire import (
+from pycobre.comm.tcp.failure import Trouble, What, explain
+from pycobre.comm.tcp.wire import (
     CALL_BYTES,
     HEADER,
     NOBODY,

@@ -24,8 +24,8 @@ from fault_problem import options, problem
 from fault_system import Hosts, marked_processes
 
 import pycobre
-from pycobre.comm import launch
 from pycobre.errors import CobreError
+from pycobre.launch import launcher as launch
 
 __all__ = ["Conductor", "Ended", "run_programs", "run_workers", "variables"]
 

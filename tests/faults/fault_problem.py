@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from pycobre.app.request import ProblemSource, Request
 from pycobre.problem import Problem
-from pycobre.run.request import ProblemSource, Request
 from pycobre.sddp import IterationLimit, TrainOptions
 from pycobre.testing.problems import reservoir
 

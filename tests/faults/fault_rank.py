@@ -9,10 +9,10 @@ from pathlib import Path
 
 from fault_problem import request
 
-from pycobre.cli.exits import exit_code
+from pycobre.app.api import communicator_for, run_here
+from pycobre.app.cli.exits import exit_code
+from pycobre.app.stop_switch import StopSwitch
 from pycobre.errors import CobreError
-from pycobre.run.api import communicator_for, run_here
-from pycobre.run.stopping import StopSwitch
 
 
 def main(backend: str, output: str) -> int:

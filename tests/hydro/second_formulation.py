@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import linprog
 
-from pycobre.model.case import Case
+from pycobre.hydro.model.case import Case
 
 HM3 = 0.0036
 Terms = dict[Any, float]

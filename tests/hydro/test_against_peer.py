@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from random_case import FEATURES, random_case
 
-from pycobre.io import write_case
-from pycobre.model.case import Case
-from pycobre.model.config import ClassScheme, ScenarioSource
-from pycobre.run import train
+from pycobre.app import train
+from pycobre.hydro.files import write_case
+from pycobre.hydro.model.case import Case
+from pycobre.hydro.model.config import ClassScheme, ScenarioSource
 
 Trace = list[tuple[float, float]] | str
 """(lower, upper) bounds by iteration, or why there are none."""

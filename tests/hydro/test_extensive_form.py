@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from random_case import FEATURES, random_case
 
+from pycobre.app import train as train_case
 from pycobre.comm import LocalBackend
 from pycobre.hydro.build import build_study
-from pycobre.model.case import Case
+from pycobre.hydro.model.case import Case
 from pycobre.problem.extensive import solve_extensive_form
-from pycobre.run import train as train_case
 from pycobre.sddp import IterationLimit, TrainOptions, train
 
 MIXES = 24

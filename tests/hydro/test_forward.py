@@ -11,12 +11,12 @@ from small_case import config, hydro, inflows, lags, loads, one_reservoir, stage
 
 from pycobre.errors import CaseError
 from pycobre.hydro.build import Study, build_study
-from pycobre.hydro.forward import EXTERNAL_SEED, HISTORICAL_SEED, Forward
-from pycobre.hydro.inflows import initial_lags
-from pycobre.model.case import Case
-from pycobre.model.config import ClassScheme, FileOpenings, ScenarioSource, YearRange
-from pycobre.model.initial import InflowObservation
-from pycobre.model.scenarios import ExternalInflows, ExternalLoads, InflowHistory, NoiseOpenings
+from pycobre.hydro.model.case import Case
+from pycobre.hydro.model.config import ClassScheme, FileOpenings, ScenarioSource, YearRange
+from pycobre.hydro.model.initial import InflowObservation
+from pycobre.hydro.model.scenarios import ExternalInflows, ExternalLoads, InflowHistory, NoiseOpenings
+from pycobre.hydro.uncertainty.inflows import initial_lags
+from pycobre.hydro.uncertainty.scenario_sampler import EXTERNAL_SEED, HISTORICAL_SEED, Forward
 from pycobre.stochastic import streams
 
 

@@ -10,10 +10,10 @@ from scipy.special import ndtr
 from small_case import config, hydro, inflows, loads, one_reservoir, stages, weeks
 
 from pycobre.hydro.build import build_study
-from pycobre.hydro.fresh import Fresh
-from pycobre.model.case import Case
-from pycobre.model.config import SampledScenarios, SimulationConfig
-from pycobre.model.horizon import Stage
+from pycobre.hydro.model.case import Case
+from pycobre.hydro.model.config import SampledScenarios, SimulationConfig
+from pycobre.hydro.model.horizon import Stage
+from pycobre.hydro.uncertainty.out_of_sample import Fresh
 from pycobre.stochastic import streams
 
 #: Noise of three plants in stage 1 (its own period) with seed 77, from the inflows of 37 scenarios that Cobre

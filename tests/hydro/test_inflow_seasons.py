@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from small_case import inflows, lags, one_reservoir, stages
 
-from pycobre.cases import synthetic
-from pycobre.hydro.index import Index
-from pycobre.hydro.inflows import inflow_model
-from pycobre.model import Case
-from pycobre.model.scenarios import AnnualComponents
+from pycobre.hydro.equations.index import Index
+from pycobre.hydro.examples import synthetic
+from pycobre.hydro.model import Case
+from pycobre.hydro.model.scenarios import AnnualComponents
+from pycobre.hydro.uncertainty.inflows import inflow_model
 
 
 def two_years(**changes) -> Case:

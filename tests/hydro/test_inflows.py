@@ -11,13 +11,13 @@ from small_case import inflows, lags, one_reservoir, stages, weeks
 
 from pycobre.errors import CaseError
 from pycobre.hydro.build import build_study
-from pycobre.hydro.estimation import with_estimates
-from pycobre.model.case import Case
-from pycobre.model.checks import check_case
-from pycobre.model.config import EstimationConfig
-from pycobre.model.horizon import PreStudyStage
-from pycobre.model.initial import InflowObservation
-from pycobre.model.scenarios import InflowHistory
+from pycobre.hydro.checks import check_case
+from pycobre.hydro.model.case import Case
+from pycobre.hydro.model.config import EstimationConfig
+from pycobre.hydro.model.horizon import PreStudyStage
+from pycobre.hydro.model.initial import InflowObservation
+from pycobre.hydro.model.scenarios import InflowHistory
+from pycobre.hydro.uncertainty.estimation import with_estimates
 
 
 def observed(case: Case, *windows: tuple[date, date, float]) -> Case:

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 from random_case import random_case
 
-from pycobre.model import constraints as con
-from pycobre.model import scenarios as sce
-from pycobre.model.case import Case
-from pycobre.model.config import ClassScheme, FileOpenings, ScenarioSource
-from pycobre.model.horizon import CVaR, CVaRParameters, Transition
-from pycobre.run import train
+from pycobre.app import train
+from pycobre.hydro.model import constraints as con
+from pycobre.hydro.model import scenarios as sce
+from pycobre.hydro.model.case import Case
+from pycobre.hydro.model.config import ClassScheme, FileOpenings, ScenarioSource
+from pycobre.hydro.model.horizon import CVaR, CVaRParameters, Transition
 
 STAGES = np.arange(3)
 LATER = date(2024, 2, 1)

@@ -11,18 +11,18 @@ from small_case import hydro, one_reservoir
 
 from pycobre.errors import CaseError
 from pycobre.hydro.build import build_study
-from pycobre.hydro.planes import Head, fitted_planes
-from pycobre.model.case import Case
-from pycobre.model.checks import check_case
-from pycobre.model.constraints import Geometry
-from pycobre.model.production import (
+from pycobre.hydro.checks import check_case
+from pycobre.hydro.equations.planes import Head, fitted_planes
+from pycobre.hydro.model.case import Case
+from pycobre.hydro.model.constraints import Geometry
+from pycobre.hydro.model.production import (
     AngleReduction,
     FittingWindow,
     FphaConfig,
     StageRange,
     StageRangeProduction,
 )
-from pycobre.model.system import (
+from pycobre.hydro.model.system import (
     ConstantEfficiency,
     ConstantLosses,
     FactorLosses,

@@ -14,8 +14,8 @@ import pytest
 
 from pycobre.comm import LocalBackend
 from pycobre.hydro.build import Study, build_study
-from pycobre.hydro.forward import Forward
-from pycobre.io import load_case, with_overrides
+from pycobre.hydro.files import load_case, with_overrides
+from pycobre.hydro.uncertainty.scenario_sampler import Forward
 from pycobre.sddp import IterationLimit, Paths, TrainOptions, train
 from pycobre.stochastic import streams
 

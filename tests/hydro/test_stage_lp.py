@@ -29,8 +29,8 @@ from small_case import (
 )
 
 from pycobre.hydro.build import build_study
-from pycobre.model.case import Case
-from pycobre.model.constraints import (
+from pycobre.hydro.model.case import Case
+from pycobre.hydro.model.constraints import (
     FphaPlanes,
     GenericBounds,
     GenericConstraint,
@@ -42,16 +42,16 @@ from pycobre.model.constraints import (
     ThermalBounds,
     UnitGroupBounds,
 )
-from pycobre.model.horizon import PolicyGraph
-from pycobre.model.production import (
+from pycobre.hydro.model.horizon import PolicyGraph
+from pycobre.hydro.model.production import (
     FphaConfig,
     SeasonalProduction,
     SeasonModel,
     StageRange,
     StageRangeProduction,
 )
-from pycobre.model.scenarios import BlockFactor, LoadFactors, SourceFactors, SourceStats
-from pycobre.model.system import (
+from pycobre.hydro.model.scenarios import BlockFactor, LoadFactors, SourceFactors, SourceStats
+from pycobre.hydro.model.system import (
     DeficitSegment,
     Diversion,
     EnergyContract,

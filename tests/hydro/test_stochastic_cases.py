@@ -26,16 +26,16 @@ from small_case import (
 
 from pycobre.comm import LocalBackend
 from pycobre.hydro.build import build_study
-from pycobre.model.case import Case
-from pycobre.model.initial import InflowObservation, InitialConditions, InitialStorage
-from pycobre.model.scenarios import (
+from pycobre.hydro.model.case import Case
+from pycobre.hydro.model.initial import InflowObservation, InitialConditions, InitialStorage
+from pycobre.hydro.model.scenarios import (
     Correlation,
     CorrelationEntity,
     CorrelationGroup,
     CorrelationProfile,
     SourceStats,
 )
-from pycobre.model.system import Line, LineCapacity, NonControllableSource
+from pycobre.hydro.model.system import Line, LineCapacity, NonControllableSource
 from pycobre.problem.extensive import solve_extensive_form
 from pycobre.sddp import IterationLimit, TrainOptions, train
 

@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 from random_case import random_case
 from small_case import config, hydro, inflows, one_reservoir, productivity, stages
 
+from pycobre.app import simulate, train
 from pycobre.hydro.build import build_study
-from pycobre.hydro.draft import StageLp
-from pycobre.hydro.index import Index
-from pycobre.hydro.travel import Travel, travel_times
-from pycobre.model.case import Case
-from pycobre.model.checks import check_case
-from pycobre.model.horizon import Block, Stage
-from pycobre.model.initial import InitialConditions, PastDefluence
+from pycobre.hydro.checks import check_case
+from pycobre.hydro.equations.index import Index
+from pycobre.hydro.equations.stage_builder import StageLp
+from pycobre.hydro.equations.travel import Travel, travel_times
+from pycobre.hydro.model.case import Case
+from pycobre.hydro.model.horizon import Block, Stage
+from pycobre.hydro.model.initial import InitialConditions, PastDefluence
 from pycobre.problem.extensive import solve_extensive_form
-from pycobre.run import simulate, train
 
 HOURS, TAU = 100.0, 0.36
 NOVEMBER, CHRISTMAS, START = date(2023, 11, 1), date(2023, 12, 26), date(2024, 1, 1)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from pycobre.container import MAGIC, Container, pack, unpack
+from pycobre._util.container import MAGIC, Container, pack, unpack
 from pycobre.errors import OutputError, ProblemError
 from pycobre.problem import ROOT, Arcs, Node, Noise, Problem, State, solve_extensive_form
 from pycobre.solver.api import Floors, LpTemplate

@@ -11,10 +11,10 @@ import json
 import sys
 from dataclasses import replace
 
-from pycobre.run.api import communicator_for, run_here, run_request
-from pycobre.run.report import Report
-from pycobre.run.request import CaseSource, ProblemSource, Request
-from pycobre.run.stopping import StopSwitch
+from pycobre.app.api import communicator_for, run_here, run_request
+from pycobre.app.report import Report
+from pycobre.app.request import CaseSource, ProblemSource, Request
+from pycobre.app.stop_switch import StopSwitch
 from pycobre.sddp import CVaR, IterationLimit, Level1, TrainOptions
 
 SCENARIOS = 7
@@ -35,8 +35,8 @@ def request(name: str, threads: int = 1, output: str | None = None, *, resume: b
 
 def _source(name: str) -> CaseSource | ProblemSource:
     if name == "hydro":
-        from pycobre.cases import example
-        from pycobre.io import with_overrides
+        from pycobre.hydro.examples import example
+        from pycobre.hydro.files import with_overrides
 
         case = example("cascade").build()
         risky = replace(case, stages=tuple(replace(s, risk_measure=_cvar()) for s in case.stages))
@@ -55,7 +55,7 @@ def _source(name: str) -> CaseSource | ProblemSource:
 
 
 def _cvar() -> object:
-    from pycobre.model import horizon
+    from pycobre.hydro.model import horizon
 
     return horizon.CVaR(cvar=horizon.CVaRParameters(alpha=0.4, lambda_=0.5))
 

@@ -15,20 +15,17 @@ import numpy as np
 import pytest
 
 import pycobre
-from pycobre import container
-from pycobre.cli.screen import STOPPING
-from pycobre.comm import (
-    ShmConfig,
-    TcpConfig,
-    create_communicator,
-    mpi_job,
-    mpi_watch,
-    mpi_witness,
-    shm_segment,
-)
-from pycobre.comm.launch import silent_rank
-from pycobre.comm.shm_failure import ALLREDUCE, BARRIER, collective_failed
-from pycobre.comm.tcp_trouble import Trouble, What, explain
+from pycobre._util import container
+from pycobre.app.cli.screen import STOPPING
+from pycobre.app.origin import refuse_another_case, write_origin
+from pycobre.app.workers import choose_backend
+from pycobre.comm import ShmConfig, TcpConfig, create_communicator
+from pycobre.comm.mpi import failure_monitor as mpi_witness
+from pycobre.comm.mpi import job as mpi_job
+from pycobre.comm.mpi import watch as mpi_watch
+from pycobre.comm.shm import segment as shm_segment
+from pycobre.comm.shm.failure import ALLREDUCE, BARRIER, collective_failed
+from pycobre.comm.tcp.failure import Trouble, What, explain
 from pycobre.errors import (
     BackendNotAvailable,
     CobreError,
@@ -36,9 +33,8 @@ from pycobre.errors import (
     SolverError,
     WorkerError,
 )
+from pycobre.launch.launcher import silent_rank
 from pycobre.problem import Graph, Problem, build
-from pycobre.run.origin import refuse_another_case, write_origin
-from pycobre.run.workers import choose_backend
 from pycobre.sddp import IterationLimit, TrainOptions
 from pycobre.testing.problems import reservoir
 

@@ -11,11 +11,11 @@ from sddp_runs import PATIENT
 
 from pycobre.comm import LocalBackend
 from pycobre.sddp import IterationLimit, TrainOptions, train
-from pycobre.sddp.backward import Cutting
-from pycobre.sddp.dealing import Table, neighbours
 from pycobre.sddp.plan import Plan
 from pycobre.sddp.split import Split
 from pycobre.sddp.starts import Starts
+from pycobre.sddp.training.backward import Cutting
+from pycobre.sddp.training.load_balancing import Table, neighbours
 from pycobre.solver import BasisBlock, SolverOptions
 from pycobre.solver.native import why_not_native
 from pycobre.testing import problems, run_ranks

@@ -21,13 +21,13 @@ from pycobre.sddp import (
     simulate,
     train,
 )
-from pycobre.sddp.bound import RootWork
 from pycobre.sddp.forward import pilot
 from pycobre.sddp.openings import Openings
 from pycobre.sddp.plan import Plan
-from pycobre.sddp.solving import Solving
 from pycobre.sddp.starts import Starts
+from pycobre.sddp.subproblems import Solving
 from pycobre.sddp.timing import Ledger
+from pycobre.sddp.training.bound import RootWork
 from pycobre.solver import create_engine
 from pycobre.testing import problems, run_ranks
 

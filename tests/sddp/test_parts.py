@@ -21,11 +21,11 @@ from pycobre.sddp import (
     estimate,
     expectation_and_cvar,
 )
-from pycobre.sddp.bound import RootWork
 from pycobre.sddp.numbers import cut_values, ordered_dot, ordered_sum, spread
 from pycobre.sddp.openings import Openings
 from pycobre.sddp.plan import Plan, similarity_order
 from pycobre.sddp.split import Split
+from pycobre.sddp.training.bound import RootWork
 from pycobre.testing import problems
 
 

@@ -20,9 +20,9 @@ from pycobre.solver import (
 from pycobre.solver.check import model_findings, template_findings
 from pycobre.solver.highs import Status, highs_options
 from pycobre.solver.highspy_session import HighspySession
-from pycobre.solver.ladder import STEPS, climb
 from pycobre.solver.pool import best_rows, pool_values
 from pycobre.solver.prepare import prepare
+from pycobre.solver.recovery import STEPS, climb
 from pycobre.solver.report import numerical_report
 from pycobre.solver.scale import find_scale
 

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from solver_cases import INF, random_case, template_of
 
-from pycobre.cli import main
+from pycobre.app.cli import main
 from pycobre.errors import SolverError
 from pycobre.solver import LpModel, PatchPlan, SolverOptions, Target, create_engine
 from pycobre.solver.bundle import Bundle, write_bundle

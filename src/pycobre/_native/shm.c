@@ -10,8 +10,8 @@
  *   shm.c              the life of a channel, and the module
  *
  * All but the last four are plain C and run under sanitizers without Python. Finding, creating and removing
- * segments is left to pycobre.comm.shm_segment. A collective returns None when it completed and otherwise a tuple
- * that describes the failure, from which pycobre.comm.shm makes the exception.
+ * segments is left to pycobre.comm.shm.segment. A collective returns None when it completed and otherwise a tuple
+ * that describes the failure, from which pycobre.comm.shm.backend makes the exception.
  */
 #include "shm_usual.h"
 

@@ -4,7 +4,7 @@
  * moves bytes. Frames and connections are in tcp_wire.h, waiting and a worker's end in tcp_star.h, the
  * coordinator's end in tcp_collect.h. Sockets belong to Python: this module is given their descriptors.
  *
- * A collective returns None when it completed and otherwise a tuple that pycobre.comm.tcp_trouble explains.
+ * A collective returns None when it completed and otherwise a tuple that pycobre.comm.tcp.failure explains.
  */
 #include "ndarray.h"
 

@@ -1,4 +1,4 @@
-/* The coordinator's end of the star: take in, fold, forward. See pycobre.comm.tcp_collect for the algorithm. */
+/* The coordinator's end of the star: take in, fold, forward. See pycobre.comm.tcp.collect for the algorithm. */
 #ifndef PYCOBRE_TCP_COLLECT_H
 #define PYCOBRE_TCP_COLLECT_H
 

@@ -1,6 +1,6 @@
 /* What both ends of the star share: blocks, trouble, and waiting.
  *
- * The algorithm is that of pycobre.comm.tcp_star and tcp_collect, which explain it; this one does not sleep
+ * The algorithm is that of pycobre.comm.tcp.star and tcp_collect, which explain it; this one does not sleep
  * while an answer may be microseconds away. Waiting spins, then yields, then polls; death, silence, signals
  * and the other ranks' patience are looked after only between polls, so they cost a prompt collective nothing.
  */

@@ -1,4 +1,4 @@
-/* Frames, as pycobre.comm.wire describes them, and one connection that reads and writes them without blocking. */
+/* Frames, as pycobre.comm.tcp.wire describes them, and one connection that reads and writes them without blocking. */
 #ifndef PYCOBRE_TCP_WIRE_H
 #define PYCOBRE_TCP_WIRE_H
 

@@ -6,13 +6,13 @@ import os
 import tempfile
 from pathlib import Path
 
+from pycobre.app import train
 from pycobre.bench import entry
 from pycobre.bench.document import Document, Figure, Table
 from pycobre.bench.timing import Spread, seconds
-from pycobre.cases import synthetic
 from pycobre.events import CheckpointWritten, Event, IterationFinished
-from pycobre.model import Case
-from pycobre.run import train
+from pycobre.hydro.examples import synthetic
+from pycobre.hydro.model import Case
 
 __all__ = ["measure"]
 

@@ -11,15 +11,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre.app import train
 from pycobre.bench import entry
 from pycobre.bench.cluster_costs import measure_line
 from pycobre.bench.cluster_model import Line, Network, Nodes, Prediction, Shared, Star, Work, predict
 from pycobre.bench.document import Curve, Document, Figure, Picture, Table
-from pycobre.cases import example, synthetic
 from pycobre.events import Event, ForwardFinished, IterationFinished, StageFinished
-from pycobre.io import with_overrides
-from pycobre.model import Case
-from pycobre.run import train
+from pycobre.hydro.examples import example, synthetic
+from pycobre.hydro.files import with_overrides
+from pycobre.hydro.model import Case
 from pycobre.sddp import Policy
 
 __all__ = ["measure"]

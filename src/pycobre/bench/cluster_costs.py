@@ -13,8 +13,8 @@ import numpy as np
 
 from pycobre.bench.cluster_model import Line
 from pycobre.comm import Communicator, create_communicator
-from pycobre.comm.channel import Channel, Kind
-from pycobre.comm.launch import RankGroup
+from pycobre.launch.channel import Channel, Kind
+from pycobre.launch.launcher import RankGroup
 
 __all__ = ["measure_line"]
 
@@ -51,7 +51,7 @@ def _median(comm: Communicator, nbytes: int, calls: int) -> float:
 
 def main() -> None:
     """Be one rank."""
-    from pycobre.run.worker import payload
+    from pycobre.app.worker import payload
 
     channel = Channel.inherited(lambda: None, lambda: None)
     assert channel is not None

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from pycobre.cases import example, synthetic
-from pycobre.io import load_case, with_overrides, write_case
-from pycobre.model import Case
-from pycobre.model.horizon import Stage
+from pycobre.hydro.examples import example, synthetic
+from pycobre.hydro.files import load_case, with_overrides, write_case
+from pycobre.hydro.model import Case
+from pycobre.hydro.model.horizon import Stage
 
 __all__ = ["Trial", "longer", "trials", "with_openings"]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from pycobre.bench import entry
 from pycobre.bench.document import Document, Figure, Table
 from pycobre.bench.timing import Spread, seconds
-from pycobre.cases import example
-from pycobre.io import with_overrides, write_case
+from pycobre.hydro.examples import example
+from pycobre.hydro.files import with_overrides, write_case
 
 __all__ = ["measure"]
 

@@ -15,8 +15,8 @@ from pycobre.bench import entry
 from pycobre.bench.compiled import compiled_modules
 from pycobre.bench.document import Document, Figure, Table
 from pycobre.bench.timing import Spread, interleaved, seconds
-from pycobre.cases import example
-from pycobre.io import with_overrides, write_case
+from pycobre.hydro.examples import example
+from pycobre.hydro.files import with_overrides, write_case
 
 __all__ = ["measure"]
 

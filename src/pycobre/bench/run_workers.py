@@ -12,13 +12,13 @@ import sys
 import time
 from collections.abc import Callable
 
+from pycobre.app import TrainingResult, train
 from pycobre.bench import entry
 from pycobre.bench.compiled import compiled_modules
 from pycobre.bench.document import Document, Figure, Table
 from pycobre.bench.timing import Spread, interleaved
-from pycobre.cases import synthetic
-from pycobre.model import Case
-from pycobre.run import TrainingResult, train
+from pycobre.hydro.examples import synthetic
+from pycobre.hydro.model import Case
 
 __all__ = ["measure", "train_on_signal"]
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pycobre._util.lazy import lazy_names
 from pycobre.errors import (
     AllocationFailed,
     BackendError,
@@ -29,13 +30,12 @@ from pycobre.errors import (
     InvalidRoot,
     MissingConfiguration,
 )
-from pycobre.lazy import lazy_names
 
 if TYPE_CHECKING:
     from pycobre.comm.api import Communicator, ReduceOp, SharedMemoryProvider, SharedRegion
     from pycobre.comm.config import ShmConfig, TcpConfig
     from pycobre.comm.local import LocalBackend
-    from pycobre.comm.mpi import MpiBackend, MpiRegion
+    from pycobre.comm.mpi.backend import MpiBackend, MpiRegion
     from pycobre.comm.region import HeapRegion
     from pycobre.comm.select import (
         BackendKind,
@@ -44,8 +44,8 @@ if TYPE_CHECKING:
         create_communicator,
         mpi_launch_detected,
     )
-    from pycobre.comm.shm import ShmBackend, ShmRegion
-    from pycobre.comm.tcp import TcpBackend
+    from pycobre.comm.shm.backend import ShmBackend, ShmRegion
+    from pycobre.comm.tcp.backend import TcpBackend
 
 __all__ = [
     "AllocationFailed",

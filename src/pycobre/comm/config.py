@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from typing import TypeVar
 
+from pycobre._util.frozen import frozen
 from pycobre.comm.slurm import with_slurm
 from pycobre.errors import InitializationFailed, MissingConfiguration
-from pycobre.frozen import frozen
 
 T = TypeVar("T", int, float)
 

@@ -22,8 +22,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from pycobre._util.pidfd import pidfds_work
 from pycobre.comm.config import ShmConfig, TcpConfig
-from pycobre.comm.pidfd import pidfds_work
 from pycobre.errors import BackendNotAvailable, CobreError, InitializationFailed, InvalidBackend
 
 if TYPE_CHECKING:
@@ -151,12 +151,12 @@ def _start(
     try:
         if kind is BackendKind.TCP:
             tcp = config or TcpConfig.from_env(environ)
-            return _load("pycobre.comm.tcp", "TcpBackend")(tcp)
+            return _load("pycobre.comm.tcp.backend", "TcpBackend")(tcp)
         if kind is BackendKind.SHM:
             shm = config or ShmConfig.from_env(environ)
-            return _load("pycobre.comm.shm", "ShmBackend")(shm)
+            return _load("pycobre.comm.shm.backend", "ShmBackend")(shm)
         if kind is BackendKind.MPI:
-            return _load("pycobre.comm.mpi", "MpiBackend")()
+            return _load("pycobre.comm.mpi.backend", "MpiBackend")()
         return _load("pycobre.comm.local", "LocalBackend")()
     except (OSError, ImportError, RuntimeError) as error:
         raise InitializationFailed(kind.value, f"{type(error).__name__}: {error}") from error

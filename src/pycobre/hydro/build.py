@@ -7,24 +7,24 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.frozen import frozen
-from pycobre.hydro.draft import StageLp, StageModel
-from pycobre.hydro.estimation import with_estimates
-from pycobre.hydro.evaporation import linear_evaporation
-from pycobre.hydro.external import with_external_statistics
-from pycobre.hydro.index import Index
-from pycobre.hydro.inflows import inflow_model, initial_lags
-from pycobre.hydro.noise import NoiseLayout, StageNoise, stage_noise
-from pycobre.hydro.periods import PeriodStep, initial_accumulation, period_steps
-from pycobre.hydro.production import productions
-from pycobre.hydro.resolve import Resolver, StageNumbers
-from pycobre.hydro.stage_lp import build_stage_lp
-from pycobre.hydro.travel import Travel, travel_times
-from pycobre.hydro.tree import opening_noise, tree_seed
-from pycobre.model.case import Case
-from pycobre.model.checks import require_sound
-from pycobre.model.horizon import Stage
-from pycobre.model.seasons import with_seasons
+from pycobre._util.frozen import frozen
+from pycobre.hydro.checks import require_sound
+from pycobre.hydro.equations.evaporation import linear_evaporation
+from pycobre.hydro.equations.index import Index
+from pycobre.hydro.equations.production import productions
+from pycobre.hydro.equations.resolve import Resolver, StageNumbers
+from pycobre.hydro.equations.stage_builder import StageLp, StageModel
+from pycobre.hydro.equations.stage_lp import build_stage_lp
+from pycobre.hydro.equations.travel import Travel, travel_times
+from pycobre.hydro.model.case import Case
+from pycobre.hydro.model.horizon import Stage
+from pycobre.hydro.model.seasons import with_seasons
+from pycobre.hydro.uncertainty.estimation import with_estimates
+from pycobre.hydro.uncertainty.external import with_external_statistics
+from pycobre.hydro.uncertainty.inflows import inflow_model, initial_lags
+from pycobre.hydro.uncertainty.noise import NoiseLayout, StageNoise, stage_noise
+from pycobre.hydro.uncertainty.periods import PeriodStep, initial_accumulation, period_steps
+from pycobre.hydro.uncertainty.tree import opening_noise, tree_seed
 from pycobre.problem import ROOT, Arcs, Node, Noise, Problem, State
 from pycobre.stochastic.par import Par
 

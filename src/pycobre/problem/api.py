@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from pycobre.frozen import frozen
+from pycobre._util.frozen import frozen
 from pycobre.problem.graph import ROOT, Shape
 from pycobre.problem.validate import require_valid
 from pycobre.solver.api import Floors, LpTemplate, PatchPlan

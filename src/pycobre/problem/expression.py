@@ -14,8 +14,8 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.frozen import frozen
 from pycobre.errors import ProblemError
-from pycobre.frozen import frozen
 
 __all__ = ["Amount", "Constraint", "Expression", "Number"]
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.frozen import frozen
 from pycobre.errors import ProblemError, SolverError
-from pycobre.frozen import frozen
 from pycobre.problem.api import Problem
 from pycobre.problem.graph import ROOT
 from pycobre.problem.highs import solve_lp

@@ -8,7 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.frozen import frozen
+from pycobre._util.frozen import frozen
 
 __all__ = ["ROOT", "Shape"]
 

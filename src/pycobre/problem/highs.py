@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.frozen import frozen
 from pycobre.errors import ProblemError, SolverError
-from pycobre.frozen import frozen
 from pycobre.solver.api import LpTemplate
 
 __all__ = ["Solution", "from_highs", "silent_highs", "solve_lp", "to_highs"]

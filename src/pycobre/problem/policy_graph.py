@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pycobre._util.frozen import frozen
 from pycobre.errors import ProblemError
-from pycobre.frozen import frozen
 from pycobre.problem.graph import ROOT
 from pycobre.problem.validate_node import PROBABILITY_TOLERANCE
 

@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pycobre._util.frozen import frozen
 from pycobre.errors import ProblemError
-from pycobre.frozen import frozen
 from pycobre.problem.expression import Amount, Constraint, Expression, Number, Operand
 
 __all__ = ["Column", "JointNoise", "Row", "Source", "Stage", "StateVariable"]

@@ -1,4 +1,4 @@
-"""Problems as bytes: the package's container (see `pycobre.container`) of kind "problem".
+"""Problems as bytes: the package's container (see `pycobre._util.container`) of kind "problem".
 
 Every distinct array and list of names is written once, whoever shares it, so that the bytes are a function
 of the content alone. Nothing is pickled, so nothing runs on loading; what is read is validated like what is
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from pycobre.container import Container, pack, read, unpack, write_atomically
+from pycobre._util.container import Container, pack, read, unpack, write_atomically
 from pycobre.errors import ProblemError
 from pycobre.problem.api import Arcs, Node, Noise, Problem, Sense, State
 from pycobre.solver.api import Floors, LpTemplate, PatchPlan

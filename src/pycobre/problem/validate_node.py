@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.frozen import frozen
+from pycobre._util.frozen import frozen
 from pycobre.solver.api import LpModel, LpTemplate, Target
 from pycobre.solver.check import model_findings
 

@@ -10,13 +10,10 @@ memory              bytes before a run              outcome     the result of on
 """
 
 from pycobre.sddp.cuts import Cuts
-from pycobre.sddp.decision import Decision, DecisionRule
 from pycobre.sddp.exchange import export_sddp_jl, import_sddp_jl
 from pycobre.sddp.memory import MemoryEstimate, estimate
 from pycobre.sddp.options import TrainOptions
-from pycobre.sddp.outcome import Checkpointer, Receipt, TrainingOutcome
 from pycobre.sddp.policy import Policy, Value
-from pycobre.sddp.recording import Record, Simulation
 from pycobre.sddp.risk import (
     ConvexCombination,
     CVaR,
@@ -30,8 +27,9 @@ from pycobre.sddp.risk import (
 )
 from pycobre.sddp.sampling import FixedSet, Historical, InSample, OutOfSample, Paths, Sampler
 from pycobre.sddp.selection import Level1, LimitedMemoryLevel1, Selection
-from pycobre.sddp.simulate import SimulateOptions, simulate
-from pycobre.sddp.state import History, TrainingState
+from pycobre.sddp.simulation.decision import Decision, DecisionRule
+from pycobre.sddp.simulation.recording import Record, Simulation
+from pycobre.sddp.simulation.simulate import SimulateOptions, simulate
 from pycobre.sddp.stopping import (
     AllOf,
     AnyOf,
@@ -45,7 +43,9 @@ from pycobre.sddp.stopping import (
     TimeLimit,
 )
 from pycobre.sddp.timing import TimingTable
-from pycobre.sddp.train import train
+from pycobre.sddp.training.outcome import Checkpointer, Receipt, TrainingOutcome
+from pycobre.sddp.training.state import History, TrainingState
+from pycobre.sddp.training.train import train
 
 __all__ = [
     "AllOf",

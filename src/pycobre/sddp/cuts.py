@@ -13,8 +13,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.frozen import frozen
 from pycobre.comm import SharedMemoryProvider, SharedRegion
-from pycobre.frozen import frozen
 from pycobre.solver.api import RowPool
 
 __all__ = ["CutPool", "Cuts"]

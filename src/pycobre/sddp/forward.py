@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.frozen import frozen
 from pycobre.errors import OptionError
-from pycobre.frozen import frozen
 from pycobre.sddp.plan import Plan
 from pycobre.sddp.sampling import GIVEN, Paths
-from pycobre.sddp.solving import Solving, Who
 from pycobre.sddp.starts import Starts
+from pycobre.sddp.subproblems import Solving, Who
 from pycobre.solver import BasisBlock, Block
 
 __all__ = ["Trajectories", "Visit", "check_paths", "pilot", "run_forward", "walk"]

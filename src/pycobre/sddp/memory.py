@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pycobre.frozen import frozen
+from pycobre._util.frozen import frozen
 from pycobre.problem import Problem
 from pycobre.sddp.options import TrainOptions
 from pycobre.sddp.sampling import chain_of, default_depth

@@ -8,8 +8,8 @@ from dataclasses import field, fields, is_dataclass
 
 import numpy as np
 
+from pycobre._util.frozen import frozen
 from pycobre.errors import OptionError
-from pycobre.frozen import frozen
 from pycobre.problem import ROOT, Problem
 from pycobre.sddp.risk import Expectation, RiskMeasure
 from pycobre.sddp.selection import Selection

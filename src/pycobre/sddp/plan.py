@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.frozen import frozen
+from pycobre._util.frozen import frozen
 from pycobre.problem import ROOT, Node, Problem
 from pycobre.sddp.sampling import Paths, chain_of
 from pycobre.solver.api import LpModel, LpTemplate

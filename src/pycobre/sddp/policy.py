@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pycobre import container
+from pycobre._util import container
+from pycobre._util.frozen import frozen
 from pycobre.errors import PolicyError
-from pycobre.frozen import frozen
 from pycobre.problem import Problem, Sense
 from pycobre.sddp.cuts import Cuts
 from pycobre.sddp.numbers import cut_values

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from pycobre.events import Event, Listener
-from pycobre.sddp.meeting import Meeting
+from pycobre.sddp.error_agreement import Meeting
 
 __all__ = ["Reporter"]
 

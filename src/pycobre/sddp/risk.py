@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pycobre._util.frozen import frozen
 from pycobre.errors import OptionError
-from pycobre.frozen import frozen
 from pycobre.sddp.numbers import ordered_sum
 
 __all__ = [

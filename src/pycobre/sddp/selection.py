@@ -15,8 +15,8 @@ from abc import ABC, abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.frozen import frozen
 from pycobre.errors import OptionError
-from pycobre.frozen import frozen
 from pycobre.sddp.numbers import cut_values
 from pycobre.solver.api import RowPool
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from pycobre.frozen import frozen
+from pycobre._util.frozen import frozen
 
 __all__ = ["Split"]
 

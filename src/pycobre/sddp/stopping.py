@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.frozen import frozen
 from pycobre.errors import OptionError
-from pycobre.frozen import frozen
 from pycobre.sddp.numbers import spread
 
 __all__ = [

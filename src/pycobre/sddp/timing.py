@@ -14,9 +14,9 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.frozen import frozen
 from pycobre.comm import Communicator
 from pycobre.events import RankTiming
-from pycobre.frozen import frozen
 
 __all__ = ["Ledger", "TimingTable"]
 

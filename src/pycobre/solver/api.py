@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.frozen import frozen
+from pycobre._util.frozen import frozen
 
 if TYPE_CHECKING:
     from pycobre.solver.report import NumericalReport

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.container import Container, pack, read, write_atomically
+from pycobre._util.container import Container, pack, read, write_atomically
+from pycobre._util.frozen import frozen
 from pycobre.errors import SolverError
-from pycobre.frozen import frozen
 from pycobre.solver.api import (
     F64,
     BasisBlock,

@@ -1,7 +1,7 @@
 """The pure-Python path: the chains of a block, solved through highspy.
 
 It performs the same calls on HiGHS, with the same numbers in the same order, as the compiled path in
-`_native/highs.c`, and so gives the same bits; it is the readable statement of what that one does.
+`_native/lp.c`, and so gives the same bits; it is the readable statement of what that one does.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pycobre.frozen import frozen
+from pycobre._util.frozen import frozen
 from pycobre.solver.api import F64, I8, I32, RowPool
 from pycobre.solver.highs import OptionValue, Status
 from pycobre.solver.highspy_session import HighspySession
 from pycobre.solver.job import ChainFailure, Job
-from pycobre.solver.ladder import climb
 from pycobre.solver.patch import Patch, read_patch
 from pycobre.solver.pool import best_rows, lanes_dot, newest_stretch, pool_values
+from pycobre.solver.recovery import climb
 from pycobre.solver.tableau import AT_LOWER, IS_BASIC, PASSES, Tableau
 
 __all__ = ["PythonWorker"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from pycobre._util.frozen import frozen
 from pycobre.errors import OutputError
-from pycobre.frozen import frozen
 from pycobre.solver.api import F64, I32, LpModel, LpTemplate, RowPool, Target
 
 __all__ = ["Conflict", "explicit_lp", "find_conflict", "find_ray", "to_highs", "write_lp"]

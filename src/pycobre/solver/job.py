@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
+from pycobre._util.frozen import frozen
 from pycobre.errors import ProblemError
-from pycobre.frozen import frozen
 from pycobre.solver.api import (
     F64,
     I8,

@@ -1,4 +1,4 @@
-"""The compiled path: chains through `pycobre._native.highs`, the retry ladder through the same session."""
+"""The compiled path: chains through `pycobre._native.lp`, the retry ladder through the same session."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pycobre.errors import SolverError
 from pycobre.solver.api import I32
 from pycobre.solver.highs import OptionValue, Status, option_refused
 from pycobre.solver.job import ChainFailure, Job
-from pycobre.solver.ladder import climb
+from pycobre.solver.recovery import climb
 
 __all__ = ["NativeTeam", "NativeWorker", "library_path", "why_not_native"]
 
@@ -38,7 +38,7 @@ def library_path() -> Path | None:
 def why_not_native() -> str | None:
     """What keeps the compiled path from working here; None when it works."""
     try:
-        from pycobre._native import highs
+        from pycobre._native import lp as highs
     except ImportError as error:
         return f"the compiled module is not there ({error})"
     library = library_path()
@@ -55,7 +55,7 @@ class NativeWorker:
     """One thread's session of the compiled path; to the ladder it is a `Session`."""
 
     def __init__(self, options: dict[str, OptionValue]) -> None:
-        from pycobre._native import highs
+        from pycobre._native import lp as highs
 
         self.session = highs.Session()
         self._options = options

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pycobre.frozen import frozen
+from pycobre._util.frozen import frozen
 from pycobre.solver.api import F64, I8, I32
 from pycobre.solver.prepare import LOWER, UPPER, Prepared
 

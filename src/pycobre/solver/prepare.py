@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from pycobre._util.frozen import frozen
 from pycobre.errors import ProblemError
-from pycobre.frozen import frozen
 from pycobre.solver.api import F64, I8, I32, Floors, LpModel, Target
 from pycobre.solver.check import model_findings
 from pycobre.solver.scale import find_scale, no_scale
@@ -30,7 +30,7 @@ class Prepared:
     Patch p of a row bound writes the value at `row_from[p]` of the patch vector to the sides `row_sides[p]`
     of position `row_at[p]` in `row_set`, in the caller's numbers; the whole set is then multiplied by
     `row_set_factor`. Column bounds alike. The names and the order of the arrays are those of
-    `_native/highs_chain.h`.
+    `_native/lp_chain.h`.
     """
 
     # the scaled template and its multipliers
@@ -121,7 +121,7 @@ class Prepared:
     @cached_property
     def native(self) -> Any:
         """This model for the compiled path."""
-        from pycobre._native import highs
+        from pycobre._native import lp as highs
 
         values = [getattr(self, f.name) for f in fields(self)][:-1]
         arrays = tuple(value for value in values if isinstance(value, np.ndarray))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pycobre.frozen import frozen
+from pycobre._util.frozen import frozen
 from pycobre.solver.api import F64, LpModel, LpTemplate
 from pycobre.solver.prepare import Prepared, prepare
 

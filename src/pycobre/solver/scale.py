@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pycobre.frozen import frozen
+from pycobre._util.frozen import frozen
 from pycobre.solver.api import F64, I32, LpTemplate
 
 __all__ = ["Scale", "find_scale", "no_scale"]

@@ -13,7 +13,7 @@ nonbasic x_N (every one on a bound) the tableau T and the reduced costs d say
 Columns that cannot move (inputs, equal bounds) are not in it; they shift the bounds of the logicals.
 Exchanging basic r for nonbasic c replaces row r by the solution for x_c and adds multiples of it to the
 other rows: elementwise operations, whose bits do not depend on how they are vectorised.
-`_native/highs_tableau.h` is this file in C.
+`_native/lp_tableau.h` is this file in C.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.frozen import frozen
+from pycobre._util.frozen import frozen
 
 __all__ = ["CorrelatedGroup", "correlate", "spectral_factor"]
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.frozen import frozen
+from pycobre._util.frozen import frozen
 
 __all__ = ["Annual", "Correlations", "SeasonalFit", "fit_par", "residual_correlation"]
 

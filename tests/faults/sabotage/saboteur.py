@@ -21,7 +21,7 @@ from typing import Any
 
 VARIABLE = "PYCOBRE_FAULT"
 RANK_VARIABLES = ("COBRE_SHM_RANK", "COBRE_TCP_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK")
-JOBS = ("pycobre.run.worker", "fault_rank.py", "reference_run.py")
+JOBS = ("pycobre.app.worker", "fault_rank.py", "reference_run.py")
 COLLECTIVES = ("allgatherv", "allreduce", "broadcast", "barrier")
 
 _fault: dict[str, Any] = {}
@@ -44,9 +44,9 @@ def prepare() -> None:
 
 
 def _wrap_everything() -> None:
-    from pycobre import container
+    from pycobre._util import container
     from pycobre.comm.api import Communicator, SharedMemoryProvider, SharedRegion
-    from pycobre.comm.channel import Channel
+    from pycobre.launch.channel import Channel
     from pycobre.solver.engine import HighsEngine
 
     _wrap(Communicator, "__init__", "join")
@@ -66,7 +66,7 @@ def _collective_class(communicator: Any) -> Any:
     """The class whose collectives a rank calls: the base's, but for shm, which has a native way around them."""
     if "COBRE_SHM_RANK" not in os.environ:
         return communicator
-    from pycobre.comm.shm import ShmBackend
+    from pycobre.comm.shm.backend import ShmBackend
 
     return ShmBackend
 
@@ -154,7 +154,7 @@ def account(error: BaseException) -> None:
 
 
 def _account_for_errors(channel: Any) -> None:
-    from pycobre.comm.channel import Kind
+    from pycobre.launch.channel import Kind
 
     original = channel.send
 

@@ -10,7 +10,7 @@ import os
 import sys
 from typing import Any
 
-_JOBS = ("pycobre.run.worker", "reference_run.py")
+_JOBS = ("pycobre.app.worker", "reference_run.py")
 
 
 def prepare(name: str) -> None:
@@ -21,9 +21,9 @@ def prepare(name: str) -> None:
 
 def sum_per_rank() -> None:
     """Every rank adds up its own trajectories' costs and their squares, and the ranks' sums are added."""
-    from pycobre.sddp import trainer
     from pycobre.sddp.numbers import Spread
     from pycobre.sddp.split import Split
+    from pycobre.sddp.training import trainer
 
     def spread(costs: Any) -> Spread:
         count, split = len(costs), Split(len(costs), _number("SIZE", 1))
@@ -51,7 +51,7 @@ def seed_per_rank() -> None:
 
 def hot_start() -> None:
     """A solve starts from whatever basis the last one of this process ended with."""
-    from pycobre.sddp.solving import Solving
+    from pycobre.sddp.subproblems import Solving
 
     original = Solving._solve
     last: dict[int, Any] = {}
@@ -67,7 +67,7 @@ def hot_start() -> None:
 
 def loop_over_a_set() -> None:
     """Cuts are stored in the order in which a set of names gives them."""
-    from pycobre.sddp.meeting import Meeting
+    from pycobre.sddp.error_agreement import Meeting
 
     original = Meeting.gather
 

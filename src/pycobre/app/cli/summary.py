@@ -1,0 +1,113 @@
+"""The first and the last lines of a run, for people."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pycobre.app.cli.progress import amount, counted, duration
+from pycobre.app.report import Report
+from pycobre.app.request import CaseSource, Request
+
+__all__ = ["header", "summary"]
+
+LISTED_RANKS = 8
+
+
+def header(request: Request, ranks: int, backend: str) -> str:
+    """What is about to run: case, sizes, backend, ranks, seeds."""
+    assert isinstance(request.source, CaseSource)
+    case = request.source.case
+    training = case.config.training
+    counts = (
+        (len(case.stages), "stage", "stages"),
+        (len(case.hydros), "hydro", "hydros"),
+        (len(case.thermals), "thermal", "thermals"),
+        (len(case.buses), "bus", "buses"),
+        (len(case.lines), "line", "lines"),
+    )
+    sizes = " · ".join(counted(*each) for each in counts if each[0])
+    passes = getattr(training.selection, "forward_passes", None)
+    work = counted(passes, "forward pass", "forward passes") if passes else "all forward passes"
+    shares = f"{backend} backend, {counted(ranks, 'rank')} × {counted(request.threads, 'thread')}"
+    seed = 42 if training.tree_seed is None else abs(training.tree_seed)
+    return "\n".join(
+        (
+            f"pycobre · {case.name}",
+            f"  {sizes}",
+            f"  {work if request.train else 'simulation only'} · seed {seed} · {shares}",
+            f"  results in {request.output}",
+        )
+    )
+
+
+def summary(report: Report, request: Request) -> str:
+    """What came of it, and what to type next."""
+    found = report.metadata
+    lines = [""]
+    if "lower_bound" in found:
+        half = found["upper_bound_half_width"]
+        interval = f" ± {amount(half)} (95 %)" if half == half and half > 0 else ""
+        lines += [
+            f"  lower bound   {amount(found['lower_bound'])}",
+            f"  upper bound   {amount(found['upper_bound'])}{interval}",
+            f"  gap           {100 * found['gap']:.3f} %{_gap_interval(found)}",
+            f"  iterations    {found['iterations']}, {_stopped(found['termination_reason'])}",
+            f"  cuts          {found['total_cuts']}",
+        ]
+    if "simulation" in found:
+        cost = found["simulation"]
+        half = f" ± {amount(cost['half_width'])} (95 %)" if cost["scenarios"] > 1 else ""
+        scenarios = counted(cost["scenarios"], "scenario")
+        lines.append(f"  simulation    {scenarios}, mean {amount(cost['mean'])}{half}")
+    lines += [*_efficiency(report), f"  backend       {found['backend']}, {counted(found['ranks'], 'rank')}"]
+    lines.append(f"  time          {duration(found['elapsed_s'])}")
+    if "policy_digest" in found:
+        lines.append(f"  policy        {found['policy_digest']}")
+    output = shlex.quote(str(request.output))
+    lines += [f"  results       {request.output}", ""]
+    if found.get("termination_reason") == "interrupted":
+        lines.append("interrupted: the same command with --resume goes on from here, bit for bit")
+    else:
+        lines.append(f"next: pycobre report {output}")
+    return "\n".join(lines)
+
+
+def _stopped(reason: str) -> str:
+    return "interrupted" if reason == "interrupted" else f"stopped by {reason.replace('_', ' ')}"
+
+
+def _gap_interval(found: Mapping[str, Any]) -> str:
+    """What the interval of the upper bound means for the gap; nothing where there is none."""
+    half = found["upper_bound_half_width"]
+    return (
+        f" ± {100 * half / max(1.0, abs(found['lower_bound'])):.3f} % (95 %)"
+        if half == half and half > 0
+        else ""
+    )
+
+
+def _efficiency(report: Report) -> list[str]:
+    """Where each rank's time went, a line each; of many ranks the least and the most."""
+    clocks = report.tables.get("timing")
+    if clocks is None:
+        return []
+    ranks = np.unique(clocks["rank"])
+    totals = np.array([clocks["total_s"][clocks["rank"] == rank].sum() for rank in ranks])
+    shares = {
+        word: np.array([clocks[part][clocks["rank"] == rank].sum() for rank in ranks])
+        / np.maximum(totals, 1e-9)
+        for word, part in (("solving", "solve_s"), ("communicating", "communicate_s"), ("waiting", "wait_s"))
+    }
+    if len(ranks) > LISTED_RANKS:
+        said = ", ".join(f"{word} {100 * s.min():.0f}–{100 * s.max():.0f} %" for word, s in shares.items())
+        lines = [f"{len(ranks)} ranks: {said}"]
+    else:
+        lines = [
+            f"rank {rank}: " + ", ".join(f"{word} {100 * share[i]:.0f} %" for word, share in shares.items())
+            for i, rank in enumerate(ranks)
+        ]
+    return [f"  {'efficiency' if i == 0 else '':12}  {line}" for i, line in enumerate(lines)]

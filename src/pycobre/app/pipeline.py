@@ -1,0 +1,288 @@
+"""Train, simulate, write: the same steps on every rank of any communicator; rank 0 touches the disk."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import pycobre
+from pycobre._util.container import remove_unfinished
+from pycobre.app.origin import refuse_another_case, write_origin
+from pycobre.app.report import Report
+from pycobre.app.request import Request
+from pycobre.app.results.files import MANIFEST, write_json, write_manifest, write_table
+from pycobre.app.results.schemas import TABLES
+from pycobre.app.share import from_rank_zero, gathered, gathered_tables
+from pycobre.app.study import Study, make_study
+from pycobre.comm import Communicator
+from pycobre.errors import OptionError, OutputError
+from pycobre.events import Listener, WarningRaised
+from pycobre.sddp import Policy, SimulateOptions, TrainingOutcome, TrainingState, simulate, train
+from pycobre.sddp.numbers import spread
+from pycobre.sddp.training.checkpoint import (
+    Checkpoints,
+    latest,
+    pack_checkpoint,
+    set_aside,
+    unpack_checkpoint,
+)
+
+__all__ = ["backend_name", "execute"]
+
+Columns = dict[str, NDArray[Any]]
+_TABLES = {table.name: table for table in TABLES}
+
+
+def execute(
+    request: Request, comm: Communicator, emit: Listener | None, should_stop: Callable[[], bool]
+) -> Report:
+    """Run a request (collective), telling `emit` of every event where there is one.
+
+    Ranks above 0 return a report without tables and policy.
+
+    On error: raised on every rank, as by `train`; what was written before stays, checkpoints included.
+    """
+    started = time.time()
+    study = make_study(request)
+    writer = _Writer(comm, request.output)
+    metadata: dict[str, Any] = {
+        "case": study.name,
+        "pycobre": pycobre.__version__,
+        "python": sys.version.split()[0],
+        "backend": backend_name(comm),
+        "ranks": comm.size,
+        "threads": request.threads,
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
+        **study.metadata,
+    }
+    tables: dict[str, Columns] = {}
+    policy = None if request.policy is None else Policy.from_bytes(request.policy)
+    if request.train:
+        faults: list[str] = []
+        outcome = _train(study, request, comm, emit, should_stop, policy, faults)
+        policy = outcome.policy
+        tables.update(training_tables(outcome))
+        metadata.update(_training_metadata(outcome, faults))
+        writer.tables(tables)
+        writer.policy(policy)
+    if study.simulate and study.scenarios and not _asked_to_stop(comm, should_stop):
+        if policy is None:
+            raise OptionError("simulate: expected a policy, got none. Train first, or give a policy file.")
+        found = simulate(
+            study.problem,
+            policy,
+            study.scenarios,
+            comm,
+            _simulation_options(study, request),
+            record=study.record,
+            sampler=study.simulation_sampler,
+            on_event=emit,
+        )
+        simulated = gathered_tables(comm, study.tables(found))
+        writer.tables(simulated)
+        tables.update(simulated)
+        cost = spread(gathered(comm, found.total_cost))
+        metadata["simulation"] = {
+            "scenarios": study.scenarios,
+            "mean": cost.mean,
+            "std": cost.deviation,
+            "half_width": cost.confidence,
+        }
+        if policy is not None:
+            metadata.setdefault("policy_digest", policy.digest)
+    metadata["elapsed_s"] = time.time() - started
+    # The module `platform` knows more, and starts a process to ask for it.
+    system = os.uname()
+    name = f"{system.sysname}-{system.release}-{system.machine}"
+    metadata["machine"] = {"platform": name, "cores": os.cpu_count()}
+    writer.finish(metadata)
+    if comm.rank != 0:
+        return Report(metadata)
+    return Report(metadata, policy, tables)
+
+
+def _asked_to_stop(comm: Communicator, should_stop: Callable[[], bool]) -> bool:
+    """Whether any rank has been asked (collective): they hear of it at different moments, or only one does."""
+    return bool(gathered(comm, np.array([should_stop()])).any())
+
+
+def backend_name(comm: Communicator) -> str:
+    """The public name of a communicator's backend."""
+    return type(comm).__name__.removesuffix("Backend").lower()
+
+
+def training_tables(outcome: TrainingOutcome) -> dict[str, Columns]:
+    """The `convergence` and `timing` tables of a training run."""
+    history, sign = outcome.history.arrays(), outcome.policy.sense.sign
+    lower, upper = history["lower_bound"], history["upper_bound"]
+    convergence: Columns = {
+        "iteration": np.arange(1, len(lower) + 1),
+        "lower_bound": sign * lower,
+        "upper_bound": sign * upper,
+        "upper_bound_std": history["deviation"],
+        "upper_bound_half_width": history["confidence"],
+        "gap": (upper - lower) / np.maximum(1.0, np.abs(lower)),
+        **{
+            name: history[name]
+            for name in ("cuts_added", "cuts_total", "cuts_active", "lp_solves", "simplex_iterations")
+        },
+    }
+    clocks = outcome.timing
+    iterations, ranks = clocks.total_s.shape
+    timing: Columns = {
+        "iteration": np.repeat(clocks.iteration, ranks),
+        "rank": np.tile(np.arange(ranks), iterations),
+    }
+    seconds = ("forward_s", "backward_s", "solve_s", "communicate_s", "wait_s", "other_s", "total_s")
+    names = (*seconds, "lp_solves", "simplex_iterations")
+    timing.update({name: getattr(clocks, name).reshape(-1) for name in names})
+    return {"convergence": convergence, "timing": timing}
+
+
+def _train(
+    study: Study,
+    request: Request,
+    comm: Communicator,
+    emit: Listener | None,
+    should_stop: Callable[[], bool],
+    warm_start: Policy | None,
+    faults: list[str],
+) -> TrainingOutcome:
+    """Train as asked; `faults` receives what was wrong with the checkpoints found."""
+    state: TrainingState | None = None
+    checkpoints: Checkpoints | None = None
+    if request.output is not None:
+        directory = Path(request.output) / "checkpoints"
+        if request.resume:
+            state = _resume(directory, study, comm, emit, faults)
+        from_rank_zero(comm, lambda: _prepared(directory, study, fresh=not request.resume))
+        if comm.rank == 0:
+            checkpoints = Checkpoints(
+                directory, iterations=study.checkpoint_iterations, minutes=request.checkpoint_minutes
+            )
+    elif request.resume:
+        raise OptionError("resume: expected the output directory of the earlier run, got none.")
+    if state is not None and warm_start is not None:
+        raise OptionError("resume and warm start: expected one of them, got both.")
+    return train(
+        study.problem,
+        comm,
+        study.options,
+        sampler=study.sampler,
+        on_event=emit,
+        should_stop=should_stop,
+        checkpoint=checkpoints,
+        state=state,
+        warm_start=warm_start,
+    )
+
+
+def _resume(
+    directory: Path, study: Study, comm: Communicator, emit: Listener | None, faults: list[str]
+) -> TrainingState:
+    """The newest readable checkpoint, read by rank 0 and sent to all: the others need not see its disk."""
+
+    def produce() -> bytes:
+        state, found = latest(directory)
+        faults.extend(found)
+        if state.fingerprint != study.problem.fingerprint:
+            refuse_another_case(directory.parent, study.metadata)
+        return pack_checkpoint(state)
+
+    state = unpack_checkpoint(from_rank_zero(comm, produce), str(directory))
+    if emit is not None:
+        for fault in faults:
+            emit(WarningRaised(message=fault, worker_id=comm.rank))
+    return state
+
+
+def _prepared(directory: Path, study: Study, *, fresh: bool) -> bytes:
+    Checkpoints(directory)
+    remove_unfinished(directory.parent)
+    if fresh:
+        set_aside(directory)
+        write_origin(directory.parent, study.metadata)
+    # A manifest means that the results are complete, which from here on they are not.
+    (directory.parent / MANIFEST).unlink(missing_ok=True)
+    return b""
+
+
+def _simulation_options(study: Study, request: Request) -> SimulateOptions:
+    options = study.options
+    return SimulateOptions(
+        seed=options.seed,
+        max_depth=options.max_depth,
+        lazy=options.lazy,
+        threads=request.threads,
+        gather=False,
+        solver=options.solver,
+    )
+
+
+def _training_metadata(outcome: TrainingOutcome, faults: list[str]) -> dict[str, Any]:
+    history = outcome.history
+    return {
+        "iterations": outcome.iterations,
+        "lower_bound": outcome.lower_bound,
+        "upper_bound": outcome.upper_bound,
+        "upper_bound_half_width": history.confidence[-1],
+        "gap": outcome.gap,
+        "termination_reason": outcome.reason,
+        "converged": outcome.converged,
+        "total_cuts": outcome.policy.total_cuts,
+        "policy_digest": outcome.policy.digest,
+        "warnings": [*faults, *outcome.warnings],
+    }
+
+
+class _Writer:
+    """Writes results on rank 0; a write that fails is raised on every rank."""
+
+    def __init__(self, comm: Communicator, output: str | None) -> None:
+        self._comm = comm
+        self._root = None if output is None else Path(output)
+
+    def tables(self, tables: Mapping[str, Columns]) -> None:
+        def write(root: Path) -> None:
+            for name, columns in tables.items():
+                write_table(root, _TABLES[name], columns)
+
+        self._do(write)
+
+    def policy(self, policy: Policy) -> None:
+        def write(root: Path) -> None:
+            (root / "policy").mkdir(parents=True, exist_ok=True)
+            policy.save(root / "policy" / "policy.cobre")
+
+        self._do(write)
+
+    def finish(self, metadata: Mapping[str, Any]) -> None:
+        def write(root: Path) -> None:
+            write_json(root / "metadata.json", metadata)
+            write_manifest(root)
+
+        self._do(write)
+
+    def _do(self, write: Callable[[Path], None]) -> None:
+        root = self._root
+        if root is None:
+            return
+
+        def produce() -> bytes:
+            try:
+                write(root)
+            except OSError as cause:  # not of a file's content, which says it itself, but of a directory
+                raise OutputError(
+                    f"{root}: cannot write the results: {cause.strerror}. Free some space or choose another "
+                    "directory; `--resume` goes on from the last checkpoint."
+                ) from cause
+            return b""
+
+        from_rank_zero(self._comm, produce)

@@ -1,0 +1,127 @@
+"""What the report shows, as plain numbers: quantile bands by plant and stage, cost samples, timing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre.app.results.directory import Results
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["QUANTILES", "Band", "Summary", "summarise"]
+
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Band:
+    """Quantiles over the scenarios for every stage: `values[q, stage]`, of one entity."""
+
+    entity: int
+    name: str
+    values: F64
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Everything the pictures need; a part is empty where the run did not write its table."""
+
+    metadata: dict[str, Any]
+    stages: list[str]
+    convergence: dict[str, F64]
+    scenario_costs: F64
+    cost_parts: dict[str, F64]
+    storage: list[Band]
+    hydro_generation: list[Band]
+    thermal_generation: list[Band]
+    marginal_cost: list[Band]
+    timing: dict[str, F64]
+
+
+def summarise(results: Results) -> Summary:
+    """Read the tables of a run and reduce them to what the report draws."""
+    metadata = results.metadata
+    simulated = results.simulated
+    entities = metadata.get("entities", {})
+    scenario_costs, cost_parts, stages = _costs(results) if "costs" in simulated else (np.empty(0), {}, [])
+
+    def bands(table: str, key: str, value: str, *, weigh: bool) -> list[Band]:
+        if table not in simulated:
+            return []
+        names = {int(i): str(name) for i, name in entities.get(table, [])}
+        return _bands(results.simulation(table), key, value, names, weigh=weigh)
+
+    labels = {int(stage["id"]): str(stage["label"]) for stage in metadata.get("stages", [])}
+    return Summary(
+        metadata=metadata,
+        stages=[labels.get(stage, str(stage)) for stage in stages],
+        convergence=_columns(results.convergence) if results.trained else {},
+        scenario_costs=scenario_costs,
+        cost_parts=cost_parts,
+        storage=bands("hydros", "hydro_id", "storage_final_hm3", weigh=False),
+        hydro_generation=bands("hydros", "hydro_id", "generation_mw", weigh=True),
+        thermal_generation=bands("thermals", "thermal_id", "generation_mw", weigh=True),
+        marginal_cost=bands("buses", "bus_id", "marginal_cost", weigh=True),
+        timing=_timing(_columns(results.timing)) if results.trained else {},
+    )
+
+
+def _columns(table: pa.Table) -> dict[str, F64]:
+    return {name: table[name].to_numpy().astype(np.float64) for name in table.column_names}
+
+
+def _costs(results: Results) -> tuple[F64, dict[str, F64], list[int]]:
+    """Discounted total per scenario, mean of every part of the cost per stage, and the stages."""
+    columns = _columns(results.simulation("costs"))
+    scenarios, scenario_at = np.unique(columns["scenario_id"], return_inverse=True)
+    stages, stage_at = np.unique(columns["stage_id"], return_inverse=True)
+    total = _sums(scenario_at, columns["discount_factor"] * columns["stage_cost"], scenarios.size)
+    parts = {}
+    for name, values in columns.items():
+        if name.endswith("_cost") and name not in ("stage_cost", "future_cost"):
+            mean = _sums(stage_at, values, stages.size) / max(1, scenarios.size)
+            if np.any(mean != 0.0):
+                parts[name.removesuffix("_cost")] = mean
+    return total, parts, [int(stage) for stage in stages]
+
+
+def _bands(table: pa.Table, key: str, value: str, names: dict[int, str], *, weigh: bool) -> list[Band]:
+    """Quantiles over scenarios per entity and stage; blocks are averaged by hours, or the last is taken."""
+    entity = table[key].to_numpy()
+    entities, entity_at = np.unique(entity, return_inverse=True)
+    scenarios, scenario_at = np.unique(table["scenario_id"].to_numpy(), return_inverse=True)
+    stages, stage_at = np.unique(table["stage_id"].to_numpy(), return_inverse=True)
+    values = table[value].to_numpy()
+    shape = (entities.size, stages.size, scenarios.size)
+    cell = np.ravel_multi_index((entity_at, stage_at, scenario_at), shape)
+    if weigh:
+        hours = table["hours"].to_numpy()
+        count = int(np.prod(shape))
+        cube = (_sums(cell, values * hours, count) / np.maximum(_sums(cell, hours, count), 1e-300)).reshape(
+            shape
+        )
+    else:
+        cube = np.zeros(shape)
+        cube.reshape(-1)[cell] = values
+    quantiles = np.quantile(cube, QUANTILES, axis=2)
+    return [
+        Band(int(number), names.get(int(number), str(number)), quantiles[:, i])
+        for i, number in enumerate(entities)
+    ]
+
+
+def _timing(columns: dict[str, F64]) -> dict[str, F64]:
+    """Seconds per rank, summed over the iterations."""
+    ranks, at = np.unique(columns["rank"], return_inverse=True)
+    parts = ("solve_s", "communicate_s", "wait_s", "other_s")
+    return {"rank": ranks, **{name: _sums(at, columns[name], ranks.size) for name in parts}}
+
+
+def _sums(index: NDArray[np.intp], values: F64, count: int) -> F64:
+    return np.bincount(index, values, count).astype(np.float64)

@@ -1,0 +1,89 @@
+"""The main program of a started rank: join, run the request, report to the launcher.
+
+Started by `pycobre.app.workers` as `python -m pycobre.app.worker`, never by hand.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import mmap
+import os
+import pickle
+import signal
+import sys
+import time
+import traceback
+
+# All that a run may need, also what only some requests do: it is loaded while the parent reads the case.
+import pycobre.app.case_study
+import pycobre.solver.engine  # noqa: F401
+from pycobre.app.pipeline import execute
+from pycobre.app.request import Request
+from pycobre.app.stop_switch import StopSwitch
+from pycobre.comm import create_communicator
+from pycobre.launch.channel import PAYLOAD_FD_VARIABLE, Channel, Kind
+from pycobre.launch.event_batches import Outbox
+
+__all__ = ["main", "payload"]
+
+
+def main() -> int:
+    """Run one rank; the exit code is 0 when it finished."""
+    # The launcher decides what an interrupt means for its ranks.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    switch = StopSwitch()
+    channel = Channel.inherited(switch.set, lambda: os._exit(1))
+    if channel is None:
+        print("pycobre starts this itself: use `pycobre run CASE --workers N`", file=sys.stderr)
+        return 2
+    outbox: Outbox | None = None
+    try:
+        # Ranks find each other while the parent reads the case.
+        with create_communicator() as comm:
+            channel.wait_for_payload()
+            started = time.perf_counter()
+            request = Request.from_bytes(payload())
+            if request.listen:
+                outbox = Outbox(channel, ask=request.ask and comm.rank == 0)
+            report = execute(request, comm, outbox, switch)
+            info = {"wall_time_ms": 1e3 * (time.perf_counter() - started), "pid": os.getpid()}
+            body = report.to_bytes() if comm.rank == 0 else b""
+            channel.send(Kind.RESULT, json.dumps(info).encode() + b"\n" + body)
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the launcher must hear of it
+        error.add_note("".join(traceback.format_exception(error)))
+        if outbox is not None:
+            outbox.flush()
+        channel.send(Kind.ERROR, _pickled(error))
+        channel.close()
+        return 1
+    channel.close()
+    return 0
+
+
+def payload() -> bytes:
+    """What the launcher gave to all ranks; asked for once."""
+    descriptor = int(os.environ.pop(PAYLOAD_FD_VARIABLE))
+    with mmap.mmap(descriptor, 0, prot=mmap.PROT_READ) as view:
+        data = view[:]
+    os.close(descriptor)
+    return data
+
+
+def _pickled(error: BaseException) -> bytes:
+    try:
+        return pickle.dumps(error)
+    except Exception:  # noqa: BLE001 - one that does not pickle still has a text
+        return pickle.dumps(RuntimeError(f"{type(error).__name__}: {error}"))
+
+
+def _leave(code: int) -> None:
+    """End at once: all is told and closed, and the parent would wait for the interpreter to be taken apart."""
+    atexit._run_exitfuncs()  # what others want done at the end is cheap, and may matter to them
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    _leave(main())

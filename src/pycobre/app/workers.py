@@ -1,0 +1,117 @@
+"""The parent's side of several workers: start the ranks, pass their events on, stop them, collect the report."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from pycobre._util.frozen import frozen
+from pycobre.app.stop_switch import StopSwitch, catching_signals
+from pycobre.comm import available_backends
+from pycobre.comm.select import announced_size
+from pycobre.errors import BackendNotAvailable, InvalidBackend, OptionError
+from pycobre.events import Event
+from pycobre.launch.channel import Kind
+from pycobre.launch.event_batches import opened
+from pycobre.launch.launcher import RankGroup
+
+if TYPE_CHECKING:
+    from pycobre.app.report import Report
+    from pycobre.app.request import Request
+
+__all__ = ["NAMES", "WorkerInfo", "choose_backend", "run_on_workers", "start_workers"]
+
+NAMES = ("auto", "mpi", "tcp", "shm", "local")
+
+
+@frozen()
+class WorkerInfo:
+    """One worker of a finished run."""
+
+    rank: int
+    backend: str
+    wall_time_ms: float
+    pid: int
+
+
+def choose_backend(backend: str, workers: int, environ: Mapping[str, str] | None = None) -> str:
+    """The backend that `workers` processes of this machine talk by; raises before anything is started."""
+    environ = os.environ if environ is None else environ
+    if backend not in NAMES:
+        raise InvalidBackend(backend, NAMES)
+    announced = announced_size(environ)
+    if announced is not None and not announced[0].startswith("COBRE_"):
+        raise OptionError(
+            f"num_workers: expected 1 under a launcher, got {workers}: {announced[0]} announces {announced[1]} "
+            "ranks, each of which would start workers for the same run. Let either start processes, not both."
+        )
+    if backend == "mpi":
+        raise OptionError(
+            f"num_workers: expected 1 with the mpi backend, got {workers}. "
+            f"MPI starts its own processes: `mpiexec -n {workers} pycobre run CASE`."
+        )
+    if backend == "local":
+        raise OptionError(
+            f"num_workers: expected 1 with the local backend, got {workers}. Choose auto, shm or tcp for several."
+        )
+    status = available_backends()
+    if backend == "auto":
+        backend = "tcp" if environ.get("COBRE_TCP_COORDINATOR") or not status["shm"] else "shm"
+    if not status[backend]:
+        usable = tuple(name for name, found in status.items() if found)
+        raise BackendNotAvailable(backend, usable, status[backend].reason)
+    return backend
+
+
+def start_workers(workers: int, backend: str) -> RankGroup:
+    """So many fresh processes, which load what they need and wait for a request: a context that ends them."""
+    return RankGroup("pycobre.app.worker", workers, backend)
+
+
+def run_on_workers(
+    request: Request,
+    group: RankGroup,
+    on_event: Callable[[Event], object] | None,
+    switch: StopSwitch,
+) -> tuple[Report, tuple[WorkerInfo, ...]]:
+    """Run a request on started workers; raise `WorkerError` when one of them fails.
+
+    A true return value of `on_event`, its exception, and a first SIGINT or SIGTERM end the run after the current
+    iteration; the exception is raised when the ranks have ended. A second signal ends it at once.
+    """
+    reports: dict[int, bytes] = {}
+    infos: dict[int, WorkerInfo] = {}
+    raised: list[Exception] = []
+    wishes: list[Event] = []  # events upon which the callback asked to stop
+
+    def deliver(payload: bytes) -> None:
+        if on_event is None or raised:
+            return
+        try:
+            for event in opened(payload):
+                if on_event(event):
+                    wishes.append(event)
+        except Exception as error:  # noqa: BLE001 - raised again when the ranks have ended
+            raised.append(error)
+
+    def on_message(rank: int, kind: Kind, payload: bytes) -> None:
+        if kind is Kind.EVENT:
+            deliver(payload)
+        elif kind is Kind.QUESTION:
+            deliver(payload)
+            group.answer(rank, b"stop" if wishes or raised else b"go on")
+        elif kind is Kind.RESULT:
+            head, _, body = payload.partition(b"\n")
+            infos[rank] = WorkerInfo(rank=rank, backend=group.backend, **json.loads(head))
+            reports[rank] = body
+
+    with catching_signals(switch, group.request_stop):
+        group.give(request.to_bytes())
+        from pycobre.app.report import Report  # meanwhile: loads what a policy needs
+
+        group.run(on_message)
+    if raised:
+        raise raised[0]
+    return Report.from_bytes(reports[0]), tuple(infos[rank] for rank in sorted(infos))

@@ -1,0 +1,282 @@
+"""Ranks anywhere, over TCP: rank 0 coordinates, the workers connect to it once and stay.
+
+    tcp_sockets   listening, tuning                   wire           frames
+    tcp_handshake who may come in                     tcp_stream     frames on one connection
+    tcp_door      rank 0: lets in, turns away         tcp_star       the collectives (Python), a worker's end
+    tcp_join      workers: connect and prove          tcp_collect    the coordinator's end
+    tcp_tls       the same, encrypted                 tcp_trouble    what went wrong, in words
+
+The collectives themselves are native (`pycobre._native.tcp`) where that module is there and the connections
+are not encrypted; both speak the same protocol. See docs/explanation/backends/tcp.md.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from pycobre.comm.api import Buffer, Communicator, ReduceOp, SharedMemoryProvider
+from pycobre.comm.config import TcpConfig
+from pycobre.comm.local import LocalBackend
+from pycobre.comm.region import HeapRegion
+from pycobre.comm.tcp import sockets as tcp_sockets
+from pycobre.comm.tcp.acceptor import Door
+from pycobre.comm.tcp.engine import Alone, Engine, Refusing, linger, make_engine
+from pycobre.comm.tcp.failure import Trouble, What, explain, failure
+from pycobre.comm.tcp.join import join
+from pycobre.comm.tcp.wire import REDUCE_CODES, dtype_code, failure_frame, layout_code, shutdown_frame
+from pycobre.errors import CollectiveFailed
+
+__all__ = ["TcpBackend"]
+
+log = logging.getLogger("pycobre.comm.tcp.backend")
+
+_TELL_S = 0.2
+_LINGER_S = 0.2
+_INTERRUPT_S = 1.0
+# Looking up an enum member hashes its name; these comparisons by identity are on the path of every allreduce.
+_SUM, _MIN = ReduceOp.SUM, ReduceOp.MIN
+_SUM_CODE, _MIN_CODE, _MAX_CODE = (REDUCE_CODES[op] for op in (ReduceOp.SUM, ReduceOp.MIN, ReduceOp.MAX))
+
+
+class TcpBackend(Communicator, SharedMemoryProvider):
+    """One rank of a group that meets at rank 0's port. Constructing it is collective.
+
+    `on_listening(port)` is called on rank 0 once it listens and before it waits for the others: the way to
+    learn a port that the system chose (`port=0`) in time to tell the workers. A launcher that starts rank 0
+    as another process binds the port itself and passes the socket (`TcpConfig.listen_fd`).
+
+    Raises `InitializationFailed` when the ranks do not come together within `connect_timeout_ms`, when the
+    coordinator turns this one away, or when the port would be open to strangers.
+    """
+
+    def __init__(self, config: TcpConfig, *, on_listening: Callable[[int], None] | None = None) -> None:
+        super().__init__(config.rank, config.size)
+        self._timeout_s = config.timeout_s
+        self._turn = threading.Lock()  # held by whoever uses the connections: a collective, or the door
+        self._failure: Trouble | None = None
+        self._leaving: Trouble | None = None
+        self._door: Door | None = None
+        self._sockets: dict[int, socket.socket] = {}
+        self._addresses: dict[int, str] = {}
+        self._port = config.port
+        self._star: Engine = Alone()
+        _open_backends.add(self)
+        with self._turn:  # the door may know of a hang-up before the star is there to tell of it
+            if config.size > 1:
+                if config.rank == 0:
+                    self._coordinate(config, on_listening)
+                else:
+                    sock = join(config)
+                    self._sockets = {0: sock}
+                    self._addresses = {0: tcp_sockets.address_text(sock.getpeername())}
+                self._star = make_engine(config, self._sockets)
+
+    @property
+    def port(self) -> int:
+        """The port rank 0 listens on."""
+        return self._port
+
+    @property
+    def is_leader(self) -> bool:
+        """True: without shared memory every rank fills its own copy."""
+        return True
+
+    def _coordinate(self, config: TcpConfig, on_listening: Callable[[int], None] | None) -> None:
+        tls = None
+        if config.uses_tls:
+            from pycobre.comm.tcp.tls import server_context
+
+            tls = server_context(config)
+        listener = tcp_sockets.listen(config)
+        self._port = listener.getsockname()[1]
+        log.info(
+            "tcp: rank 0 of %d listens on %s", self._size, tcp_sockets.address_text(listener.getsockname())
+        )
+        self._door = Door(
+            listener,
+            self._size,
+            config.token,
+            timeout_s=config.timeout_s,
+            deadline=time.monotonic() + config.connect_timeout_ms / 1000,
+            tls=tls,
+            on_hangup=self._hung_up,
+        )
+        try:
+            if on_listening is not None:
+                on_listening(self._port)
+            members = self._door.wait_for_all()
+        except BaseException:
+            self._door.close()
+            raise
+        self._sockets = {rank: sock for rank, (sock, _) in members.items()}
+        self._addresses = {rank: address for rank, (_, address) in members.items()}
+
+    def _allgatherv(
+        self, sequence: int, send: Buffer, recv: Buffer, counts: tuple[int, ...], displs: tuple[int, ...]
+    ) -> None:
+        code = dtype_code(send.dtype)
+        layout = layout_code(counts)
+        with self._turn:
+            try:
+                trouble = self._star.allgatherv(sequence, code, layout, send, recv, counts, displs)
+            except BaseException as error:
+                self._broken_off("allgatherv", error)
+                raise
+            if trouble is not None:
+                raise self._failed("allgatherv", Trouble(*trouble))
+
+    def _allreduce(self, sequence: int, send: Buffer, recv: Buffer, op: ReduceOp) -> None:
+        code = dtype_code(send.dtype)
+        reduce = _SUM_CODE if op is _SUM else _MIN_CODE if op is _MIN else _MAX_CODE
+        with self._turn:
+            try:
+                trouble = self._star.allreduce(sequence, code, send, recv, reduce)
+            except BaseException as error:
+                self._broken_off("allreduce", error)
+                raise
+            if trouble is not None:
+                raise self._failed("allreduce", Trouble(*trouble))
+
+    def _broadcast(self, sequence: int, buf: Buffer, root: int) -> None:
+        code = dtype_code(buf.dtype)
+        with self._turn:
+            try:
+                trouble = self._star.broadcast(sequence, code, buf, root)
+            except BaseException as error:
+                self._broken_off("broadcast", error)
+                raise
+            if trouble is not None:
+                raise self._failed("broadcast", Trouble(*trouble))
+
+    def _barrier(self, sequence: int) -> None:
+        with self._turn:
+            try:
+                trouble = self._star.barrier(sequence)
+            except BaseException as error:
+                self._broken_off("barrier", error)
+                raise
+            if trouble is not None:
+                raise self._failed("barrier", Trouble(*trouble))
+
+    def _abort(self, reason: str) -> None:
+        """Tell the peers now or, when a collective is going on in another thread, let that one tell them."""
+        trouble = failure(self._rank, f"rank {self._rank} aborted: {reason}")
+        if self._turn.acquire(blocking=False):
+            try:
+                self._declare(trouble)
+            finally:
+                self._turn.release()
+        else:
+            self._leaving = trouble
+            self._star.interrupt()
+
+    def _close(self) -> None:
+        if self._door is not None:
+            self._door.close()
+        mine = self._turn.acquire(blocking=False)
+        if not mine:
+            text = f"rank {self._rank} closed its communicator in the middle of a collective"
+            self._leaving = failure(self._rank, text)
+            self._star.interrupt()
+            mine = self._turn.acquire(timeout=_INTERRUPT_S)
+        if self._failure is None and mine:
+            for rank in self._sockets:
+                self._star.tell(rank, shutdown_frame(self._sequence), _TELL_S)
+        for sock in self._sockets.values():
+            with suppress(OSError):  # the peer may have gone first
+                sock.shutdown(socket.SHUT_WR if mine else socket.SHUT_RDWR)
+        if not mine:
+            return  # a collective below us on the stack still uses the sockets: they end with it
+        if self._failure is not None:
+            linger(list(self._sockets.values()), _LINGER_S)
+        for sock in self._sockets.values():
+            sock.close()
+        self._star = Alone()
+        self._turn.release()
+
+    def _hung_up(self, rank: int) -> bool:
+        """Called by the door when a worker's connection ended; False while a collective goes on."""
+        if not self._turn.acquire(blocking=False):
+            return False
+        try:
+            if self._failure is None:
+                trouble = self._star.inspect(rank)
+                if trouble is None:
+                    return False
+                blamed, text = self._explain(Trouble(*trouble))
+                # At the end of a healthy run somebody is the first to close.
+                log.log(logging.DEBUG if trouble[0] == What.SHUTDOWN else logging.INFO, "tcp: %s", text)
+                self._declare(failure(blamed, text), told=rank)
+        finally:
+            self._turn.release()
+        return True
+
+    def _failed(self, operation: str, trouble: Trouble) -> CollectiveFailed:
+        """The error of a collective that did not complete; the peers are told why."""
+        if trouble.what == What.INTERRUPTED and self._leaving is not None:
+            trouble = self._leaving
+        rank, text = self._explain(trouble)
+        gone = trouble.rank if trouble.what in (What.HANGUP, What.SHUTDOWN) else -1
+        self._declare(failure(rank, text), told=gone)
+        return CollectiveFailed(operation, 0, text, rank=rank)
+
+    def _explain(self, trouble: Trouble) -> tuple[int | None, str]:
+        return explain(trouble, self._rank, self._addresses, self._timeout_s)
+
+    def _broken_off(self, operation: str, error: BaseException) -> None:
+        text = f"rank {self._rank} broke off {operation}: {type(error).__name__}: {error}"
+        self._declare(failure(self._rank, text))
+
+    def _declare(self, reason: Trouble, told: int = -1) -> None:
+        """From now on no collective completes, and everybody knows why. Call while holding the turn."""
+        if self._failure is not None:
+            return
+        self._failure = reason
+        frame = failure_frame(reason.rank, reason.data)
+        for rank in self._sockets:
+            if rank != told:
+                self._star.tell(rank, frame, _TELL_S)
+        self._star = Refusing(reason)
+        if self._rank > 0:
+            with suppress(OSError):  # this wakes the coordinator's door
+                self._sockets[0].shutdown(socket.SHUT_WR)
+
+    def _forget(self) -> None:
+        """In a forked child: let go of the connections, which would otherwise outlive this rank unnoticed."""
+        for sock in self._sockets.values():
+            sock.close()
+        self._sockets = {}
+        if self._door is not None:
+            self._door.forget()
+            self._door = None
+        self._turn = threading.Lock()
+        text = f"the communicator belongs to the process that forked this one, rank {self._rank}"
+        self._failure = failure(self._rank, text)
+        self._star = Refusing(self._failure)
+
+    def _create_shared_region(self, count: int, dtype: np.dtype[Any]) -> HeapRegion:
+        return HeapRegion(count, dtype)
+
+    def _split_local(self) -> LocalBackend:
+        return LocalBackend()
+
+
+_open_backends: weakref.WeakSet[TcpBackend] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for backend in list(_open_backends):
+        backend._forget()
+
+
+os.register_at_fork(after_in_child=_after_fork)

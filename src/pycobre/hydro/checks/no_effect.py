@@ -1,0 +1,117 @@
+"""Settings that are understood and change nothing here are said so where they are used, not passed over."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, Field, fields
+from typing import Any
+
+import numpy as np
+
+from pycobre.hydro.checks.registry import Findings, check, warning
+from pycobre.hydro.model.config import Config
+from pycobre.hydro.model.findings import Finding, Layer
+from pycobre.hydro.model.production import SeasonalProduction, fits_planes
+
+_FILES = "Where results go and where a policy comes from are options of the command, such as --output."
+_SPEED = "It is about how the LPs are solved; the results are the same."
+_EXPORTS = "Every run writes all its tables."
+_CHECKPOINTS = "Checkpoints are complete and compressed; interval_iterations says how often they are written."
+
+#: Keys of config.json whose value matters only if it is not the default, and what to know about them.
+SETTINGS: dict[str, str] = {
+    "training.enabled": "`pycobre run` trains; `pycobre simulate` simulates a stored policy.",
+    "training.solver": _SPEED,
+    "training.parallelism": _SPEED,
+    "training.cut_selection.row_activity_tolerance": _SPEED,
+    "simulation.solver": _SPEED,
+    "simulation.io_channel_capacity": _SPEED,
+    "modeling.cost_scale_factor": _SPEED,
+    "policy.path": _FILES,
+    "policy.mode": "Go on from a checkpoint with --resume, begin with the cuts of a policy with --warm-start.",
+    "policy.checkpointing.enabled": _CHECKPOINTS,
+    "policy.checkpointing.initial_iteration": _CHECKPOINTS,
+    "policy.checkpointing.store_basis": _CHECKPOINTS,
+    "policy.checkpointing.compress": _CHECKPOINTS,
+    "exports.states": _EXPORTS,
+    "exports.stochastic": _EXPORTS,
+    "exports.fpha_deviation_points": _EXPORTS,
+}
+#: Keys of hydros.json that only FPHA planes computed from geometry need.
+HEADS = ("tailrace", "hydraulic_losses", "efficiency", "specific_productivity_mw_per_m3s_per_m")
+
+
+def _says(section: str, where: str, entity: str = "", suggestion: str = "") -> Finding:
+    return warning(
+        Layer.SUPPORT,
+        "no_effect",
+        section,
+        "the setting has no effect here",
+        where=where,
+        entity=entity,
+        suggestion=suggestion,
+    )
+
+
+def _default(holder: type, name: str) -> Any:
+    field: Field[Any] = next(f for f in fields(holder) if f.name == name)
+    return field.default_factory() if field.default_factory is not MISSING else field.default
+
+
+@check
+def settings(config: Config) -> Findings:
+    for path, suggestion in SETTINGS.items():
+        *parents, last = path.split(".")
+        holder: Any = config
+        for name in parents:
+            holder = getattr(holder, name)
+        if getattr(holder, last) != _default(type(holder), last):
+            yield _says("config", path, suggestion=suggestion)
+
+
+@check
+def heads(hydros: Any, production_models: Any) -> Findings:
+    fitted = {model.hydro_id for model in production_models if fits_planes(model)}
+    for name in HEADS:
+        used = fitted if name != "specific_productivity_mw_per_m3s_per_m" else set()
+        given = [hydro.id for hydro in hydros if getattr(hydro, name) is not None and hydro.id not in used]
+        if given:
+            others = f" and {len(given) - 1} more" if len(given) > 1 else ""
+            yield _says(
+                "hydros",
+                name,
+                entity=f"hydro {given[0]}{others}",
+                suggestion="Productivities and planes are taken as they are given.",
+            )
+
+
+@check
+def fitted_planes(production_models: Any) -> Findings:
+    for model in production_models:
+        spans = model.seasons if isinstance(model, SeasonalProduction) else model.stage_ranges
+        for name in ("max_planes_per_hydro", "spillage_discretization_points"):
+            if any(span.fpha_config is not None and getattr(span.fpha_config, name) for span in spans):
+                yield _says(
+                    "production_models",
+                    name,
+                    entity=f"hydro {model.hydro_id}",
+                    suggestion="All planes are kept, and spillage has nine points, as in Cobre.",
+                )
+
+
+@check
+def water_on_its_way(hydros: Any, initial_conditions: Any) -> Findings:
+    slow = {plant.id for plant in hydros if plant.travel_time_hours and plant.downstream_id is not None}
+    for plant in hydros:
+        if plant.travel_time_hours and plant.downstream_id is None:
+            yield _says("hydros", "travel_time_hours", entity=f"hydro {plant.id}")
+    for hydro_id in sorted({window.hydro_id for window in initial_conditions.past_defluences} - slow):
+        yield _says("initial_conditions", "past_defluences", entity=f"hydro {hydro_id}")
+
+
+@check
+def refused_elsewhere(initial_conditions: Any, hydro_bounds: Any) -> Findings:
+    """What belongs to anticipated dispatch and filling, both of which are refused by name."""
+    if initial_conditions.past_anticipated_commitments:
+        yield _says("initial_conditions", "past_anticipated_commitments")
+    if np.any(~np.isnan(hydro_bounds.filling_min_rate_m3s)):
+        yield _says("hydro_bounds", "filling_min_rate_m3s")

@@ -1,0 +1,194 @@
+"""What is understood but not modelled yet is refused by name before a run, never ignored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from pycobre.hydro.checks.registry import Findings, check, error, warning
+from pycobre.hydro.model.config import DominationSelection, Enumerated, GapRule
+from pycobre.hydro.model.findings import Finding, Layer
+from pycobre.hydro.model.production import fits_planes
+from pycobre.hydro.model.table import NO_ID
+
+
+def _refuse(section: str, what: str, **more: Any) -> Finding:
+    return error(Layer.SUPPORT, "unsupported", section, f"{what} not supported yet", **more)
+
+
+@check
+def graphs(policy_graph: Any, stages: Any) -> Findings:
+    if policy_graph.type == "cyclic":
+        yield _refuse("policy_graph", "cyclic horizons are", where="policy_graph.type")
+    if policy_graph.nodes:
+        yield _refuse("policy_graph", "policy graphs with nodes of their own are", where="policy_graph.nodes")
+        return
+    for arc in policy_graph.transitions:
+        if arc.target_id != arc.source_id + 1 or arc.probability != 1.0:
+            yield _refuse(
+                "policy_graph",
+                "transitions other than to the next stage with probability 1 are",
+                where="policy_graph.transitions",
+                value=f"{arc.source_id} → {arc.target_id} with {arc.probability}",
+            )
+    for stage in stages:
+        if stage.sampling_method == "selective":
+            yield _refuse("stages", "selective sampling is", entity=f"stage {stage.id}")
+
+
+@check
+def plants(hydros: Any, thermals: Any, stages: Any) -> Findings:
+    chained = [
+        f"stage {stage.id}"
+        for stage in stages
+        if stage.block_mode == "chronological" and len(stage.blocks) > 1
+    ]
+    for hydro in hydros:
+        entity = f"hydro {hydro.id}"
+        if hydro.filling is not None:
+            yield _refuse("hydros", "filling of reservoirs is", entity=entity, where="filling")
+        if hydro.travel_time_hours and chained:
+            rule = "travel times of water between chronological blocks are"
+            yield _refuse("hydros", rule, entity=entity, where="travel_time_hours", value=chained[0])
+    for thermal in thermals:
+        if thermal.anticipated_config is not None:
+            entity = f"thermal {thermal.id}"
+            yield _refuse("thermals", "anticipated dispatch is", entity=entity, where="anticipated_config")
+
+
+@check
+def merged_planes(production_models: Any, fpha_plane_reduction: Any) -> Findings:
+    if fpha_plane_reduction is not None and any(fits_planes(model) for model in production_models):
+        yield _refuse(
+            "fpha_plane_reduction",
+            "merging of computed FPHA planes is",
+            where="fpha_plane_reduction",
+            suggestion="Leave it out: all planes are kept.",
+        )
+
+
+@check
+def enumeration(config: Any, stages: Any) -> Findings:
+    """With one opening in every stage there is one scenario, and its cost is the exact upper bound."""
+    several = [stage.id for stage in stages if (stage.num_openings or 1) > 1]
+    for name in ("training", "simulation"):
+        if isinstance(getattr(config, name).selection, Enumerated) and several:
+            yield _refuse(
+                "config",
+                "enumeration of stages with several openings is",
+                where=f"{name}.selection",
+                value=f"stage {several[0]}",
+            )
+    for rule in config.training.stopping_rules:
+        if isinstance(rule, GapRule):
+            where = "training.stopping_rules"
+            if not isinstance(config.training.selection, Enumerated):
+                yield _refuse("config", "the stopping rule gap for sampled scenarios is", where=where)
+            elif rule.relative_tolerance is None or rule.tolerance is not None:
+                yield _refuse(
+                    "config", "a gap in currency is", where=where, suggestion="Use relative_tolerance."
+                )
+            elif rule.relative_tolerance <= 0.0:
+                value = rule.relative_tolerance
+                yield error(Layer.PHYSICAL, "gap", "config", "a gap is positive", where=where, value=value)
+
+
+@check
+def algorithm(config: Any) -> Findings:
+    training = config.training
+    if isinstance(training.cut_selection.selection, DominationSelection):
+        where = "training.cut_selection.selection"
+        yield _refuse("config", "cut selection by domination is", where=where, suggestion="Use level1.")
+    if training.cut_selection.max_active_per_stage is not None:
+        where = "training.cut_selection.max_active_per_stage"
+        yield _refuse("config", "a cap on active cuts is", where=where)
+    if config.policy.boundary is not None:
+        yield _refuse("config", "boundary policies of other studies are", where="policy.boundary")
+    if config.upper_bound_evaluation.enabled:
+        yield _refuse(
+            "config", "upper bounds by inner approximation are", where="upper_bound_evaluation.enabled"
+        )
+    for where in ("training", "simulation"):
+        source = getattr(config, where).scenario_source
+        for name in ("load", "ncs"):
+            scheme = getattr(source, name, None)
+            if scheme is not None and scheme.scheme == "historical":
+                yield _refuse(
+                    "config", f"historical scenarios of {name} are", where=f"{where}.scenario_source.{name}"
+                )
+
+
+@check
+def parameters(generic_parameters: Any) -> Findings:
+    for parameter in generic_parameters:
+        spec = parameter.computed_spec
+        if parameter.kind == "computed" and (spec is None or spec.tag not in ("min_storage", "max_storage")):
+            yield _refuse(
+                "generic_parameters",
+                "computed parameters other than min_storage and max_storage are",
+                entity=f"parameter {parameter.name!r}",
+                value=None if spec is None else spec.tag,
+            )
+
+
+@check
+def by_block(thermal_bounds: Any, hydro_bounds: Any) -> Findings:
+    """Columns that belong to whole stages."""
+    for section, table, key, column, what in (
+        ("thermal_bounds", thermal_bounds, "thermal_id", "cost_per_mwh", "costs"),
+        ("hydro_bounds", hydro_bounds, "hydro_id", "min_storage_hm3", "storage limits"),
+        ("hydro_bounds", hydro_bounds, "hydro_id", "max_storage_hm3", "storage limits"),
+        ("hydro_bounds", hydro_bounds, "hydro_id", "water_withdrawal_m3s", "withdrawals"),
+    ):
+        mixed = (table.block_id != NO_ID) & ~np.isnan(getattr(table, column))
+        for row in np.flatnonzero(mixed).tolist():
+            yield _refuse(
+                section,
+                f"{what} by block are",
+                where=f"{column}, row {row}",
+                entity=f"{key.removesuffix('_id')} {getattr(table, key)[row]}, stage {table.stage_id[row]}",
+                suggestion="Give them in the row of the stage, whose block_id is null.",
+            )
+
+
+@check
+def losses(lines: Any) -> Findings:
+    for line in lines:
+        if line.losses_percent:
+            yield warning(
+                Layer.SUPPORT,
+                "losses_not_modelled",
+                "lines",
+                "flows have no losses, as in Cobre",
+                entity=f"line {line.id}",
+                value=f"losses_percent {line.losses_percent}",
+            )
+
+
+@check
+def lag_flags(stages: Any, ar_coefficients: Any) -> Findings:
+    flags = [
+        stage for stage in stages if stage.state_variables is None or not stage.state_variables.inflow_lags
+    ]
+    if len(ar_coefficients) and flags:
+        yield warning(
+            Layer.SUPPORT,
+            "lags_are_states",
+            "stages",
+            "state_variables.inflow_lags is true where inflows depend on earlier ones",
+            entity=f"stage {flags[0].id}",
+            suggestion="The lags are carried anyway: without them the bound would not be one.",
+        )
+
+
+@check
+def scheduled_and_random(source_bounds: Any, source_stats: Any) -> Findings:
+    for source in sorted(set(source_bounds.ncs_id.tolist()) & set(source_stats.ncs_id.tolist())):
+        yield warning(
+            Layer.SUPPORT,
+            "schedule_without_effect",
+            "source_bounds",
+            "a source has a schedule or statistics; statistics win",
+            entity=f"source {source}",
+        )

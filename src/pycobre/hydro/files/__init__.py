@@ -1,0 +1,36 @@
+"""Files: cases in and out, validation, tables and checkpoints out."""
+
+from typing import TYPE_CHECKING
+
+from pycobre._util.lazy import lazy_names
+from pycobre.hydro.files.write_case import case_files, write_case
+
+if TYPE_CHECKING:
+    from pycobre.hydro.files.case_data import case_from_data, case_to_data, identity
+    from pycobre.hydro.files.migration import migrate
+    from pycobre.hydro.files.overrides import with_overrides
+    from pycobre.hydro.files.read_case import load_case, read_case_files, validate, validate_files
+
+__all__ = [
+    "case_files",
+    "case_from_data",
+    "case_to_data",
+    "identity",
+    "load_case",
+    "migrate",
+    "read_case_files",
+    "validate",
+    "validate_files",
+    "with_overrides",
+    "write_case",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "case_data": ("case_from_data", "case_to_data", "identity"),
+        "migration": ("migrate",),
+        "overrides": ("with_overrides",),
+        "read_case": ("load_case", "read_case_files", "validate", "validate_files"),
+    },
+)

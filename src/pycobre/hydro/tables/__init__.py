@@ -1,0 +1,1 @@
+"""hydro/tables."""

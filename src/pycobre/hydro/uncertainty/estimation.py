@@ -1,0 +1,180 @@
+"""Inflow models from history: statistics, coefficients and correlation, as if the case had given them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre.errors import CaseError
+from pycobre.hydro.model.case import Case
+from pycobre.hydro.model.horizon import PreStudyStage, Stage
+from pycobre.hydro.model.scenarios import (
+    AnnualComponents,
+    ArCoefficients,
+    Correlation,
+    CorrelationEntity,
+    CorrelationGroup,
+    CorrelationProfile,
+    CorrelationSchedule,
+    InflowStats,
+)
+from pycobre.stochastic.annual import AnnualCorrelations
+from pycobre.stochastic.fitting import SeasonalFit, fit_par, residual_correlation
+
+__all__ = ["with_estimates"]
+
+F64 = NDArray[np.float64]
+MIN_PAIRS = 30
+"""Residuals that a season needs for a correlation of its own; with fewer it takes that of all seasons."""
+
+
+def with_estimates(case: Case) -> Case:
+    """The case itself, or, where it gives history, the case with what is missing of its model fitted to it.
+
+    Statistics and coefficients that the case gives are kept; correlation is fitted with either of them.
+    """
+    fit_stats, fit_coefficients = not len(case.inflow_stats), not len(case.ar_coefficients)
+    if not len(case.inflow_history) or not case.hydros or not (fit_stats or fit_coefficients):
+        return case
+    history = _History(case)
+    options = case.config.estimation
+    order, most = options.max_order, options.max_coefficient_magnitude
+    kind = AnnualCorrelations if options.order_selection == "pacf_annual" else None
+    fits = [fit_par(values, history.season, history.seasons, order, most, kind) for values in history.values]
+    stages: list[Stage | PreStudyStage] = [*case.pre_study_stages, *case.stages]
+    if case.correlation is None:
+        case = replace(case, correlation=_correlation(case, fits, history))
+    if fit_stats:
+        case = replace(case, inflow_stats=_stats(case, fits, stages))
+    if fit_coefficients:
+        case = replace(
+            case,
+            ar_coefficients=_coefficients(case, fits, stages),
+            annual_components=_annual(case, fits, stages),
+        )
+    return case
+
+
+class _History:
+    """Monthly inflows of all plants over the months that all of them have, without gaps."""
+
+    def __init__(self, case: Case) -> None:
+        table = case.inflow_history
+        definitions = case.season_definitions
+        if definitions is None or definitions.cycle_type != "monthly":
+            raise CaseError(
+                "stages.json: season_definitions: expected monthly seasons to fit inflow models from history, "
+                f"got {definitions.cycle_type if definitions else 'none'}. Give statistics instead "
+                "(scenarios/inflow_seasonal_stats.parquet)."
+            )
+        month = table.start_date.astype("datetime64[M]").astype(int)
+        series = {
+            h.id: dict(
+                zip(
+                    month[table.hydro_id == h.id].tolist(),
+                    table.value_m3s[table.hydro_id == h.id].tolist(),
+                    strict=True,
+                )
+            )
+            for h in case.hydros
+        }
+        common = sorted(set.intersection(*(set(s) for s in series.values())))
+        if not common or common[-1] - common[0] + 1 != len(common):
+            raise CaseError(
+                "scenarios/inflow_history.parquet: expected every hydro in every month of one unbroken span, "
+                f"got {len(common)} common months. Fill the gaps."
+            )
+        by_month = {season.month_start: season.id for season in definitions.seasons}
+        months = np.array(common)
+        self.season = np.array([by_month[m % 12 + 1] for m in months.tolist()], dtype=np.intp)
+        self.seasons = len(definitions.seasons)
+        self.values = np.array([[series[h.id][m] for m in common] for h in case.hydros])
+        least = case.config.estimation.min_observations_per_season
+        counts = np.bincount(self.season, minlength=self.seasons)
+        if counts[counts > 0].min() < least:
+            raise CaseError(
+                f"scenarios/inflow_history.parquet: expected at least {least} years "
+                "(estimation.min_observations_per_season), got "
+                f"{counts[counts > 0].min()} observations of a season."
+            )
+
+
+def _stats(case: Case, fits: list[SeasonalFit], stages: list[Stage | PreStudyStage]) -> InflowStats:
+    rows = [
+        (hydro.id, stage.id, float(fit.mean[stage.season_id]), float(fit.std[stage.season_id]))
+        for hydro, fit in zip(case.hydros, fits, strict=True)
+        for stage in stages
+        if stage.season_id is not None
+    ]
+    table = np.array(rows).reshape(-1, 4)
+    return InflowStats(
+        hydro_id=table[:, 0].astype(np.int32),
+        stage_id=table[:, 1].astype(np.int32),
+        mean_m3s=table[:, 2],
+        std_m3s=table[:, 3],
+    )
+
+
+def _coefficients(case: Case, fits: list[SeasonalFit], stages: list[Stage | PreStudyStage]) -> ArCoefficients:
+    rows = [
+        (hydro.id, stage.id, lag, float(value))
+        for hydro, fit in zip(case.hydros, fits, strict=True)
+        for stage in stages
+        if stage.season_id is not None
+        for lag, value in enumerate(fit.coefficients[stage.season_id].tolist(), start=1)
+    ]
+    table = np.array(rows).reshape(-1, 4)
+    return ArCoefficients(
+        hydro_id=table[:, 0].astype(np.int32),
+        stage_id=table[:, 1].astype(np.int32),
+        lag=table[:, 2].astype(np.int32),
+        coefficient=table[:, 3],
+    )
+
+
+def _annual(case: Case, fits: list[SeasonalFit], stages: list[Stage | PreStudyStage]) -> AnnualComponents:
+    rows = [
+        (
+            hydro.id,
+            stage.id,
+            *(float(part[s]) for part in (fit.annual.coefficient, fit.annual.mean, fit.annual.std)),
+        )
+        for hydro, fit in zip(case.hydros, fits, strict=True)
+        for stage in stages
+        if fit.annual is not None and (s := stage.season_id) is not None
+    ]
+    table = np.array(rows).reshape(-1, 5)
+    return AnnualComponents(
+        hydro_id=table[:, 0].astype(np.int32),
+        stage_id=table[:, 1].astype(np.int32),
+        annual_coefficient=table[:, 2],
+        annual_mean_m3s=table[:, 3],
+        annual_std_m3s=table[:, 4],
+    )
+
+
+def _correlation(case: Case, fits: list[SeasonalFit], history: _History) -> Correlation:
+    left = np.array([fit.residuals(v, history.season) for fit, v in zip(fits, history.values, strict=True)])
+    profiles = {"default": _profile(case, residual_correlation(left))}
+    schedule = []
+    for s in range(history.seasons):
+        mine = left[:, history.season == s]
+        if np.isfinite(mine).all(axis=0).sum() >= MIN_PAIRS:
+            name = f"season_{s:02d}"
+            profiles[name] = _profile(case, residual_correlation(mine))
+            schedule += [
+                CorrelationSchedule(stage_id=stage.id, profile_name=name)
+                for stage in case.stages
+                if stage.season_id == s
+            ]
+    return Correlation(method="spectral", profiles=profiles, schedule=tuple(schedule))
+
+
+def _profile(case: Case, matrix: F64) -> CorrelationProfile:
+    entities = tuple(CorrelationEntity(type="inflow", id=hydro.id) for hydro in case.hydros)
+    rows = tuple(tuple(row) for row in matrix.tolist())
+    return CorrelationProfile(
+        correlation_groups=(CorrelationGroup(name="all hydros", entities=entities, matrix=rows),)
+    )

@@ -1,0 +1,187 @@
+"""Forward draws of a case: which noise a scenario of an iteration sees, stage by stage.
+
+Each class of noise (inflow, load, sources) follows its own scheme. In sample, all classes take the same
+opening of the tree; out of sample they are fresh draws of the same model; external and historical
+scenarios replace the numbers themselves.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre.errors import CaseError
+from pycobre.hydro.build import Study
+from pycobre.hydro.model.config import ClassScheme, ScenarioSource
+from pycobre.hydro.model.table import Table
+from pycobre.hydro.uncertainty.history import history_windows
+from pycobre.hydro.uncertainty.inflows import initial_lags
+from pycobre.hydro.uncertainty.out_of_sample import Fresh
+from pycobre.hydro.uncertainty.periods import PeriodStep, initial_accumulation
+from pycobre.stochastic import streams
+
+__all__ = ["Forward"]
+
+F64 = NDArray[np.float64]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+
+HISTORICAL_SEED = 0x686973746F726963
+EXTERNAL_SEED = 0x65787465726E616C
+GIVEN = -1
+AT_ONCE = 16  # iterations whose openings are drawn together: a draw costs more than its numbers
+
+
+class Forward:
+    """A pure function of (iteration, scenario). Iterations count from 1; simulation is iteration 0."""
+
+    def __init__(self, study: Study, source: ScenarioSource | None) -> None:
+        self._study = study
+        self._drawn: tuple[tuple[int, int, int], I32] | None = None
+        self._source = source or ScenarioSource()
+        self._scheme = {
+            name: (getattr(self._source, name) or ClassScheme(scheme="in_sample")).scheme
+            for name in ("inflow", "load", "ncs")
+        }
+        self._fresh = Fresh(study, self._source.seed)
+        self._inflows = self._inflow_scenarios()
+        layout, case = study.layout, study.case
+        self._loads = (
+            _by_stage(
+                case.external_loads, "bus_id", "value_mw", [case.buses[b].id for b in layout.buses], study
+            )
+            if self._scheme["load"] == "external"
+            else None
+        )
+        sources = [case.non_controllable_sources[r].id for r in layout.sources]
+        self._sources = (
+            _by_stage(case.external_sources, "ncs_id", "availability_factor", sources, study)
+            if self._scheme["ncs"] == "external"
+            else None
+        )
+
+    @property
+    def in_sample(self) -> bool:
+        return set(self._scheme.values()) == {"in_sample"}
+
+    def draw(self, iteration: int, first: int, count: int) -> tuple[I32, tuple[F64 | None, ...]]:
+        """Openings [count, T] (−1: not from the tree) and, per stage, patch vectors where they are given."""
+        scenarios = np.arange(first, first + count)
+        chosen = self._openings(iteration, first, count)
+        if self.in_sample:
+            return chosen, (None,) * chosen.shape[1]
+        inflows = self._replayed(iteration, scenarios)
+        values = tuple(
+            self._patch(t, iteration, scenarios, chosen[:, t], None if inflows is None else inflows[:, t])
+            for t in range(chosen.shape[1])
+        )
+        return np.full_like(chosen, GIVEN), values
+
+    def _openings(self, iteration: int, first: int, count: int) -> I32:
+        """The openings [count, T] that the scenarios of an iteration take in the tree."""
+        begin = iteration - iteration % AT_ONCE
+        key = (begin, first, count)
+        if self._drawn is None or self._drawn[0] != key:
+            sizes = np.array([openings.shape[0] for openings in self._study.openings])
+            ids = np.array([stage.id for stage in self._study.case.stages])
+            iterations = np.arange(begin, begin + AT_ONCE)[:, None, None]
+            scenarios = np.arange(first, first + count)[:, None]
+            drawn = np.zeros((AT_ONCE, count, len(ids)), np.int32)
+            # One call for all stages with the same number of openings.
+            for size in np.unique(sizes).tolist():
+                alike = sizes == size
+                drawn[:, :, alike] = streams.forward_index(
+                    self._study.seed, iterations, scenarios, ids[alike], size
+                )
+            self._drawn = key, drawn
+        chosen: I32 = self._drawn[1][iteration - begin].copy()
+        return chosen
+
+    def _patch(self, t: int, iteration: int, scenarios: I64, chosen: I32, inflow: F64 | None) -> F64:
+        """Patch vectors of one stage: noise by scheme, then numbers that replace what noise would give."""
+        study = self._study
+        layout, place = study.layout, study.noise[t]
+        noise = study.openings[t][chosen].copy()
+        if "out_of_sample" in self._scheme.values():
+            fresh = self._fresh.draw(t, iteration, scenarios)
+            for name, part in (
+                ("inflow", slice(0, layout.hydros)),
+                ("load", layout.load_slice),
+                ("ncs", layout.source_slice),
+            ):
+                if self._scheme[name] == "out_of_sample":
+                    noise[:, part] = fresh[:, part]
+        n, b = layout.hydros, len(layout.buses)
+        picked = streams.forward_seed(EXTERNAL_SEED, iteration, scenarios, 0)
+        load = place.load[:, 0] + place.load[:, 1] * noise[:, n : n + b]
+        ready = place.source[:, 0] + place.source[:, 1] * noise[:, n + b :]
+        if self._loads is not None:
+            load = self._loads[t][_pick(picked, self._loads)[t]]
+        if self._sources is not None:
+            ready = self._sources[t][_pick(picked, self._sources)[t]]
+        return place.patch(place.base + place.sigma * noise[:, :n] if inflow is None else inflow, load, ready)
+
+    def _inflow_scenarios(self) -> list[F64] | None:
+        """Inflow scenarios by stage [S_t, N], where the inflows themselves are given."""
+        study = self._study
+        match self._scheme["inflow"]:
+            case "external":
+                ids = [hydro.id for hydro in study.case.hydros]
+                return _by_stage(study.case.external_inflows, "hydro_id", "value_m3s", ids, study)
+            case "historical":
+                # The inflows are replayed after the study's own past: a window needs none before it.
+                windows = history_windows(study.case, study.index, self._source)
+                return [windows.inflow[:, t] for t in range(windows.inflow.shape[1])]
+            case _:
+                return None
+
+    def _replayed(self, iteration: int, scenarios: I64) -> F64 | None:
+        """What is left of given inflows [count, T, N] after the lags' share, so that they come out exactly."""
+        if self._inflows is None:
+            return None
+        study = self._study
+        base = HISTORICAL_SEED if self._scheme["inflow"] == "historical" else EXTERNAL_SEED
+        rows = _pick(streams.forward_seed(base, iteration, scenarios, 0), self._inflows)
+        inflow = np.stack([table[row] for table, row in zip(self._inflows, rows, strict=True)], axis=1)
+        if not study.par.order:
+            return inflow
+        lags = np.repeat(initial_lags(study.case, study.index, study.par.order)[None], scenarios.size, axis=0)
+        rest = np.empty_like(inflow)
+        sums = np.repeat(initial_accumulation(study.case, study.index)[None], scenarios.size, axis=0)
+        for t, step in enumerate(study.periods or [PeriodStep(1.0, 1.0, True)] * inflow.shape[1]):
+            rest[:, t] = inflow[:, t] - (study.par.psi[t] * lags).sum(axis=1)
+            sums = inflow[:, t] * step.days + (0.0 if step.whole else sums)
+            if step.last:
+                lags = np.concatenate([(sums / step.total)[:, None], lags[:, :-1]], axis=1)
+                sums = np.zeros_like(sums)
+        return rest
+
+
+def _pick(hashes: NDArray[np.uint64], tables: list[F64]) -> list[NDArray[np.intp]]:
+    """The same scenario number in every stage; a stage with fewer scenarios repeats them."""
+    most = max(table.shape[0] for table in tables)
+    number = (hashes % np.uint64(most)).astype(np.intp)
+    return [number % table.shape[0] for table in tables]
+
+
+def _by_stage(table: Table, key: str, column: str, ids: list[int], study: Study) -> list[F64]:
+    """Values [scenarios, entities] of every stage; every entity must have every scenario."""
+    position = {entity: i for i, entity in enumerate(ids)}
+    found = []
+    for stage in study.case.stages:
+        rows = np.flatnonzero(getattr(table, "stage_id") == stage.id)  # noqa: B009
+        rows = rows[[e in position for e in getattr(table, key)[rows].tolist()]]
+        numbers = getattr(table, "scenario_id")[rows]  # noqa: B009
+        known = {s: i for i, s in enumerate(sorted(set(numbers.tolist())))}
+        values = np.full((len(known), len(ids)), np.nan)
+        where = [known[s] for s in numbers.tolist()]
+        values[where, [position[e] for e in getattr(table, key)[rows].tolist()]] = getattr(table, column)[
+            rows
+        ]
+        if not known or np.isnan(values).any():
+            raise CaseError(
+                f"external scenarios: stage {stage.id}: expected {column} of every {key} in every scenario, got "
+                f"{rows.size} values for {len(ids)} entities."
+            )
+        found.append(values)
+    return found

@@ -1,0 +1,106 @@
+"""The backward pass: from the states that the trajectories left behind, new cuts, depth by depth.
+
+At a state x that node i handed on, all openings of all children are solved. With outcomes k, probabilities p
+of node i, optimal values Q_k(x) and gradients π_k, and the weights w and the constant o of the risk measure,
+
+    value = Σ_k w_k Q_k(x) + o        slope = Σ_k w_k π_k        intercept = value − slope·x
+
+is a cut of node i, valid everywhere. The same solves give every node with the same children its own cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pycobre.sddp.numbers import ordered_dot, ordered_sum
+from pycobre.sddp.openings import Openings
+from pycobre.sddp.plan import Family, Plan
+from pycobre.sddp.risk import RiskMeasure
+from pycobre.sddp.starts import Starts
+from pycobre.sddp.subproblems import Solving, Who
+from pycobre.sddp.training.itinerary import Step
+from pycobre.sddp.training.load_balancing import Table
+from pycobre.solver import Block
+
+__all__ = ["Cutting"]
+
+F64 = NDArray[np.float64]
+
+
+class Cutting:
+    """Makes records of cuts: intercept and slope, and the state they were made at where a selection needs it."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        solving: Solving,
+        openings: Openings,
+        measures: Mapping[int, RiskMeasure],
+        *,
+        with_states: bool,
+    ) -> None:
+        self._plan, self._solving, self._openings, self._measures = plan, solving, openings, measures
+        self._with_states = with_states
+        self.width = 1 + plan.states * (2 if with_states else 1)  #: numbers per record
+
+    def own(self, step: Step, count: int, state: F64, starts: Starts, *, iteration: int, first: int) -> F64:
+        """This rank's `count` records of a step, from the `state` that its trajectories, `first` on, left behind."""
+        records = np.zeros((count, self.width))
+        for family, rows, places in step.groups:
+            x = state if rows is None else state[rows]
+            who = Who(iteration, first, rows)
+            blocks = [
+                self._solving.every_opening(child, x, *starts.get(child, rows), who)
+                for child in family.children
+            ]
+            for member, place in zip(family.members, places, strict=True):
+                records[place] = self._records(family, member, blocks, x)
+        return records
+
+    def dealt(self, table: Table, *, iteration: int, depth: int) -> None:
+        """Take the table's trajectories one by one until none is left, and leave their records there."""
+        assert self._plan.chain is not None
+        node = int(self._plan.chain[depth])
+        family = self._plan.families[self._plan.family_of[node]]
+        states = table.states(depth)
+        block = self._solving.every_opening(
+            family.children[0],
+            states,
+            table.bases(depth + 1),
+            table.states(depth + 1),
+            Who(iteration, table.trajectories.start, None),
+            dealt=table.begin_step(),
+        )
+        assert block.taken is not None
+        taken = block.taken.view(np.bool_)
+        mine = replace(block, objective=block.objective[taken], gradient=block.gradient[taken])
+        table.put(taken, self._records(family, node, [mine], states[taken]))
+
+    def _records(self, family: Family, member: int, blocks: list[Block], x: F64) -> F64:
+        intercept, slope = combine(family, member, self._measures[member], blocks, self._openings, x)
+        parts = (intercept[:, None], slope, x) if self._with_states else (intercept[:, None], slope)
+        return np.concatenate(parts, axis=1)
+
+
+def combine(
+    family: Family, member: int, measure: RiskMeasure, blocks: list[Block], openings: Openings, x: F64
+) -> tuple[F64, F64]:
+    """Intercepts and slopes of one family member's cuts at the states `x`."""
+    probability = family.probability[member]
+    positions = [openings.position[child] for child in family.children]
+    parts = [block.objective.take(at, axis=1) for block, at in zip(blocks, positions, strict=True)]
+    if len(probability) > family.outcomes:
+        parts.append(np.zeros((len(x), 1)))
+    costs = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    weight, offset = measure.weights(probability, costs)
+    slope = np.zeros(x.shape)
+    for block, begin, at in zip(blocks, family.firsts, positions, strict=True):
+        terms = block.gradient.take(at, axis=1)
+        terms *= weight[:, begin : begin + len(at), None]
+        slope += np.add.accumulate(terms, axis=1)[:, -1]
+    value = ordered_sum(weight * costs) + offset
+    return value - ordered_dot(slope, x), slope

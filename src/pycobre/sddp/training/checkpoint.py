@@ -1,0 +1,145 @@
+"""Checkpoints of a training run: a directory of numbered files, of which the last three are kept.
+
+A file appears whole or not at all, and carries a checksum; where the newest is torn or was changed, the one
+before it is used and a warning says so. What is in it goes on bit for bit, on any backend and number of ranks.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from pycobre._util import container
+from pycobre.errors import OptionError, OutputError, PolicyError
+from pycobre.sddp.training.outcome import Receipt
+from pycobre.sddp.training.state import TrainingState
+
+__all__ = [
+    "KEPT",
+    "Checkpoints",
+    "latest",
+    "pack_checkpoint",
+    "read_checkpoint",
+    "set_aside",
+    "unpack_checkpoint",
+]
+
+KIND, VERSION = "checkpoint", 1
+SUFFIX = ".cobre"
+KEPT = 3
+PREVIOUS = "previous"
+
+
+class Checkpoints:
+    """Writes a checkpoint every `iterations` iterations or `minutes` minutes, and after the last iteration."""
+
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        iterations: int | None = None,
+        minutes: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if iterations is not None and iterations < 1:
+            raise OptionError(f"checkpoint iterations: expected at least 1, got {iterations}.")
+        if minutes is not None and not minutes > 0:
+            raise OptionError(f"checkpoint minutes: expected a number above 0, got {minutes}.")
+        self._directory = Path(directory)
+        self._iterations = iterations
+        self._seconds = None if minutes is None else 60.0 * minutes
+        self._clock = clock
+        self._written_at = clock()
+        _make(self._directory)
+
+    def due(self, iteration: int, *, last: bool) -> bool:
+        """Whether to write after this iteration."""
+        by_count = self._iterations is not None and iteration % self._iterations == 0
+        by_clock = self._seconds is not None and self._clock() - self._written_at >= self._seconds
+        return last or by_count or by_clock
+
+    def write(self, state: TrainingState) -> Receipt:
+        """Write one file and drop the oldest beyond `KEPT`."""
+        data = pack_checkpoint(state)
+        path = self._directory / f"{state.iteration:08d}{SUFFIX}"
+        container.write_atomically(path, data)
+        for old in _files(self._directory)[KEPT:]:
+            old.unlink()
+        self._written_at = self._clock()
+        return Receipt(str(path), len(data))
+
+
+def pack_checkpoint(state: TrainingState) -> bytes:
+    """The bytes of a checkpoint file."""
+    meta, arrays = state.to_arrays()
+    return container.pack(container.Container(KIND, VERSION, meta, arrays))
+
+
+def unpack_checkpoint(data: bytes, where: str) -> TrainingState:
+    """Undo `pack_checkpoint`; torn, changed or foreign bytes raise PolicyError."""
+    return _state(container.unpack(data, KIND, VERSION, where=where, error=PolicyError), where)
+
+
+def read_checkpoint(path: str | os.PathLike[str]) -> TrainingState:
+    """Read one file; torn, changed or foreign files raise PolicyError."""
+    return _state(container.read(path, KIND, VERSION, error=PolicyError), str(path))
+
+
+def _state(found: container.Container, where: str) -> TrainingState:
+    try:
+        return TrainingState.from_arrays(found.meta, found.arrays)
+    except (KeyError, TypeError, ValueError) as cause:
+        raise PolicyError(
+            f"{where}: the checkpoint lacks or misspells {cause}. Use an earlier one."
+        ) from cause
+
+
+def set_aside(directory: str | os.PathLike[str]) -> None:
+    """Move the checkpoints of an earlier run to `previous` in the same directory, where a new run begins afresh."""
+    root = Path(directory)
+    files = _files(root)
+    if not files:
+        return
+    try:
+        aside = root / PREVIOUS
+        aside.mkdir(exist_ok=True)
+        for old in aside.iterdir():
+            old.unlink()
+        for path in files:
+            path.rename(aside / path.name)
+    except OSError as cause:
+        raise OutputError(f"{root}: cannot set the earlier checkpoints aside: {cause.strerror}.") from cause
+
+
+def latest(directory: str | os.PathLike[str]) -> tuple[TrainingState, list[str]]:
+    """The newest checkpoint that can be read, and what was wrong with newer ones."""
+    files = _files(Path(directory))
+    if not files:
+        raise PolicyError(
+            f"{directory}: expected checkpoints of an earlier run, got none. "
+            "Start without resuming, or give the output directory of that run."
+        )
+    faults: list[str] = []
+    for path in files:
+        try:
+            return read_checkpoint(path), faults
+        except PolicyError as fault:
+            faults.append(f"{fault} Looking for an earlier checkpoint.")
+    raise PolicyError(f"{directory}: none of its {len(files)} checkpoints can be read. " + " ".join(faults))
+
+
+def _files(directory: Path) -> list[Path]:
+    """Checkpoint files, newest first."""
+    return sorted((p for p in directory.glob(f"*{SUFFIX}") if p.stem.isdigit()), reverse=True)
+
+
+def _make(directory: Path) -> None:
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as cause:
+        raise OutputError(
+            f"{directory}: cannot create the checkpoint directory: {cause.strerror}. "
+            "Choose an output directory that can be written."
+        ) from cause

@@ -1,0 +1,67 @@
+"""What training hands out: its result, and its state to whoever writes checkpoints."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from pycobre._util.frozen import frozen
+from pycobre.sddp.policy import Policy
+from pycobre.sddp.stopping import relative_gap
+from pycobre.sddp.timing import TimingTable
+from pycobre.sddp.training.state import History, TrainingState
+
+__all__ = ["Checkpointer", "Receipt", "TrainingOutcome"]
+
+
+@frozen()
+class Receipt:
+    """What a checkpointer wrote."""
+
+    path: str
+    size_bytes: int
+
+
+class Checkpointer(Protocol):
+    """Writes training states. Both methods are called on rank 0 only."""
+
+    def due(self, iteration: int, *, last: bool) -> bool:
+        """Whether to write after this iteration; `last` when training ends with it."""
+        ...
+
+    def write(self, state: TrainingState) -> Receipt: ...
+
+
+@frozen(eq=False, repr=False)
+class TrainingOutcome:
+    """The same on every rank. Amounts are as the problem's author sees them."""
+
+    policy: Policy
+    reason: str
+    converged: bool
+    history: History  #: minimised, as it goes into checkpoints
+    timing: TimingTable
+    warnings: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return (
+            f"<TrainingOutcome after {self.iterations} iterations ({self.reason}): bound {self.lower_bound:.10g}, "
+            f"simulated {self.upper_bound:.10g}, {self.policy.total_cuts} cuts>"
+        )
+
+    @property
+    def iterations(self) -> int:
+        return len(self.history)
+
+    @property
+    def lower_bound(self) -> float:
+        """The bound on the optimal value: from below, or from above for a maximised problem."""
+        return self.policy.sense.sign * self.history.lower_bound[-1]
+
+    @property
+    def upper_bound(self) -> float:
+        """Mean simulated cost (or reward) of the last iteration's trajectories."""
+        return self.policy.sense.sign * self.history.upper_bound[-1]
+
+    @property
+    def gap(self) -> float:
+        return relative_gap(self.history.lower_bound[-1], self.history.upper_bound[-1])

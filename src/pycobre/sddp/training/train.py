@@ -1,0 +1,65 @@
+"""Training: iterations of forward pass, backward pass and bound, on any number of ranks.
+
+    every iteration, on every rank
+      forward     own trajectories, depth by depth              gather: their costs and paths
+      backward    from the last depth to the first: own cuts    gather: all cuts of that depth; store them
+      bound       own share of the start's outcomes             gather: objectives
+      end         events, stopping rules                        gather: who wants to stop
+
+Every gather carries a status (`meeting`), so that an error anywhere is raised everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from pycobre.comm import Communicator
+from pycobre.events import Listener
+from pycobre.problem import Problem
+from pycobre.sddp.error_agreement import together
+from pycobre.sddp.options import TrainOptions
+from pycobre.sddp.policy import Policy
+from pycobre.sddp.sampling import InSample, Sampler
+from pycobre.sddp.training.outcome import Checkpointer, TrainingOutcome
+from pycobre.sddp.training.state import TrainingState
+from pycobre.sddp.training.trainer import Trainer
+
+__all__ = ["train"]
+
+
+def train(
+    problem: Problem,
+    comm: Communicator,
+    options: TrainOptions | None = None,
+    *,
+    sampler: Sampler | None = None,
+    on_event: Listener | None = None,
+    should_stop: Callable[[], bool] | None = None,
+    checkpoint: Checkpointer | None = None,
+    state: TrainingState | None = None,
+    warm_start: Policy | None = None,
+) -> TrainingOutcome:
+    """Train a policy.
+
+    Requires: every rank of `comm` calls it with the same problem, options, sampler and state (checked where
+    it can
+        be); `on_event` and `should_stop` may differ and are called where they are given, `should_stop` once
+        per iteration; the stopping rules and `checkpoint` are asked on rank 0 only.
+    Ensures: the same policy, bounds and reason on every rank, with the same bits whatever the number of ranks
+    and
+        threads. With `state` it goes on as if it had never stopped; with `warm_start` it begins with the cuts
+        of another policy of a problem with the same nodes and states.
+    On error: a failure of any rank (a solve, the sampler, a listener, a rule) is raised on all of them, and
+    `comm`
+        stays usable; `CommError` when the communicator itself fails. An interrupt of one rank aborts it.
+    """
+    options = options or TrainOptions()
+    with together(comm):
+        sampler = sampler or InSample(
+            problem, options.seed, max_depth=options.max_depth, persistence=options.persistence
+        )
+        with Trainer(problem, comm, options, sampler, on_event, should_stop, checkpoint) as trainer:
+            trainer.prepare(state, warm_start)
+            while trainer.iterate() is None:
+                pass
+            return trainer.finish()
