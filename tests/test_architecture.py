@@ -1,4 +1,4 @@
-"""The rooms of the house: who may import whom, and which words must not be heard where.
+"""The three floors: which package may import which, and what each package says of its modules.
 
 An AST walk over every module, so imports inside functions and behind TYPE_CHECKING count too, and so do names
 of modules that are loaded dynamically.
@@ -15,76 +15,123 @@ import pytest
 import pycobre
 
 SOURCE = Path(pycobre.__file__).parent
-FOUNDATION = {"errors", "frozen", "lazy", "events", "_native", "container"}
 
-#: What each room may import besides itself. "" is the façade.
-MAY_IMPORT: dict[str, set[str]] = {
-    "": {
-        "errors",
-        "events",
-        "comm",
-        "solver",
-        "problem",
-        "stochastic",
-        "sddp",
-        "model",
-        "hydro",
-        "io",
-        "run",
-        "results",
-    },
-    "__main__": {"cli"},
-    "errors": set(),
-    "frozen": set(),
-    "lazy": set(),
-    "events": {"errors", "frozen"},
+#: From the ground up; a package imports from its own floor and from those below.
+FLOORS: tuple[tuple[str, ...], ...] = (
+    ("errors", "events", "_util", "_native", "comm", "launch", "solver", "problem", "stochastic", "sddp"),
+    ("hydro",),
+    ("app", "bench", "", "__main__"),
+)
+#: Beside the floors: test kits for authors of backends, which nothing imports.
+BESIDE = {"testing": ("errors", "_util", "comm", "launch", "problem", "solver")}
+
+#: Exactly what each package imports besides itself; subpackages of hydro and app count by themselves.
+#: "" is `pycobre/__init__.py`.
+IMPORTS: dict[str, set[str]] = {
+    "": {"app", "app.results", "comm", "errors", "hydro.files", "hydro.model", "problem", "sddp"},
+    "__main__": {"app.cli"},
     "_native": set(),
-    "container": {"errors", "frozen", "_native"},
-    "comm": FOUNDATION,
-    "solver": FOUNDATION,
-    "problem": FOUNDATION | {"comm", "solver"},
-    "stochastic": FOUNDATION | {"comm", "solver"},
-    "sddp": FOUNDATION | {"comm", "solver", "problem", "stochastic"},
-    "model": {"errors", "frozen"},
-    "hydro": {
+    "_util": {"errors"},
+    "app": {
+        "_util",
+        "app.results",
+        "comm",
         "errors",
-        "frozen",
         "events",
-        "model",
+        "hydro",
+        "hydro.checks",
+        "hydro.files",
+        "hydro.model",
+        "hydro.tables",
+        "hydro.uncertainty",
+        "launch",
+        "problem",
+        "sddp",
         "solver",
+    },
+    "app.cli": {
+        "_native",
+        "app",
+        "app.plot",
+        "app.results",
+        "bench",
+        "comm",
+        "errors",
+        "events",
+        "hydro.examples",
+        "hydro.files",
+        "hydro.model",
+        "launch",
+        "sddp",
+        "solver",
+    },
+    "app.plot": {"_util", "app.results", "errors"},
+    "app.results": {"_util", "errors"},
+    "bench": {
+        "app",
+        "comm",
+        "errors",
+        "events",
+        "hydro.examples",
+        "hydro.files",
+        "hydro.model",
+        "launch",
+        "problem",
+        "sddp",
+    },
+    "comm": {"_native", "_util", "errors"},
+    "errors": set(),
+    "events": {"_util"},
+    "hydro": {
+        "_util",
+        "hydro.checks",
+        "hydro.equations",
+        "hydro.model",
+        "hydro.uncertainty",
         "problem",
         "stochastic",
-    },  # solver: templates are its nouns
-    "io": {"errors", "frozen", "lazy", "events", "container", "model"},
-    "cases": {"errors", "model"},
-    "results": {"errors", "events", "io"},
-    "run": FOUNDATION
-    | {"comm", "solver", "problem", "stochastic", "sddp", "model", "hydro", "io", "results"},
-    "plot": {"errors", "events", "container", "run", "results"},
-    # Measures every room but the faces, which it starts as a user would.
-    "bench": FOUNDATION
-    | {"comm", "solver", "problem", "stochastic", "sddp", "model", "hydro", "io", "results", "run", "cases"},
-    # A face consumes run, results and events. What it names besides: backends (doctor), one LP (replay), the
-    # nouns that run takes and returns (cases, findings, policies).
-    "cli": {
-        *("errors", "events", "run", "results", "plot", "comm", "solver", "model", "cases", "io", "sddp"),
-        "bench",
     },
-    "testing": FOUNDATION | {"comm", "solver", "problem", "stochastic", "sddp"},
+    "hydro.checks": {"errors", "hydro.model"},
+    "hydro.equations": {"_util", "errors", "hydro.model", "hydro.uncertainty", "solver"},
+    "hydro.examples": {"errors", "hydro.model"},
+    "hydro.files": {"_util", "errors", "hydro.checks", "hydro.model"},
+    "hydro.model": {"_util"},
+    "hydro.tables": {"hydro", "hydro.equations", "sddp", "solver"},
+    "hydro.uncertainty": {
+        "_util",
+        "errors",
+        "hydro",
+        "hydro.equations",
+        "hydro.model",
+        "solver",
+        "stochastic",
+    },
+    "launch": {"_util", "comm", "errors", "events"},
+    "problem": {"_util", "errors", "solver"},
+    "sddp": {"_util", "comm", "errors", "events", "problem", "solver", "stochastic"},
+    "solver": {"_native", "_util", "errors"},
+    "stochastic": {"_util", "errors"},
+    "testing": {"comm", "errors", "problem"},
 }
 
-#: The root package itself (its version) may be read from anywhere but the rooms everything stands on.
-MAY_READ_VERSION = set(MAY_IMPORT) - {"errors", "events", "_native"}
-
-FORBIDDEN_WORDS = re.compile(r"(?<![a-z])(sddp|cuts?|hydro)(?![a-z])", re.IGNORECASE)
+#: General packages say nothing of power systems.
+FORBIDDEN_WORDS = re.compile(
+    r"(?<![a-z])(hydro|hydrothermal|power plants?|turbines?)(?![a-z])", re.IGNORECASE
+)
 LAZY_ONLY = {"mpi4py", "rich", "scipy", "matplotlib", "plotly", "pytest_timeout", "pandas"}
 
 
-def room_of(path: Path) -> str:
-    relative = path.relative_to(SOURCE)
-    if len(relative.parts) > 1:
-        return relative.parts[0]
-    return "" if relative.stem == "__init__" else relative.stem
+def package_of(parts: tuple[str, ...]) -> str:
+    """The package that counts: the first directory, below hydro and app the first two."""
+    if len(parts) <= 1:
+        return ".".join(parts)
+    inside = len(parts) > 1 and parts[0] in {"hydro", "app"} and (SOURCE / parts[0] / parts[1]).is_dir()
+    return ".".join(parts[:2]) if inside else parts[0]
+
+
+def home_of(path: Path) -> str:
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return package_of(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
 def imported_modules(tree: ast.Module, package: str) -> set[str]:
@@ -104,36 +151,80 @@ def imported_modules(tree: ast.Module, package: str) -> set[str]:
     return {name for name in found if name.split(".")[0] == "pycobre"}
 
 
-def rooms_imported(path: Path) -> set[str]:
+def packages_imported(path: Path) -> set[str]:
     package = ".".join(["pycobre", *path.relative_to(SOURCE).parent.parts])
-    rooms = set()
+    found = set()
     for module in imported_modules(ast.parse(path.read_text()), package):
-        parts = module.split(".")
-        rooms.add(parts[1] if len(parts) > 1 and parts[1] in MAY_IMPORT else "")
-    return rooms
+        parts = module.split(".")[1:]
+        while parts and not (
+            (SOURCE / Path(*parts)).is_dir() or (SOURCE / Path(*parts)).with_suffix(".py").is_file()
+        ):
+            parts = parts[:-1]
+        found.add(package_of(tuple(parts)))
+    return found
 
 
 MODULES = sorted(SOURCE.rglob("*.py"))
+PACKAGES = sorted({home_of(path) for path in MODULES})
 
 
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_imports_point_one_way(path):
-    room = room_of(path)
-    assert room in MAY_IMPORT, (
-        f"room {room!r} is new: give it a line in MAY_IMPORT, and its place in the README's map"
+def edges() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {package: set() for package in PACKAGES}
+    for path in MODULES:
+        found[home_of(path)] |= packages_imported(path) - {home_of(path), ""}
+    return found
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_imports_are_the_ones_on_the_plan(package):
+    found = edges()[package]
+    assert package in IMPORTS, f"package {package!r} is new: give it a line in IMPORTS"
+    assert found == IMPORTS[package], (
+        f"{package}: new {found - IMPORTS[package]}, unused {IMPORTS[package] - found}"
     )
-    allowed = MAY_IMPORT[room] | {room}
-    if room in MAY_READ_VERSION:
-        allowed = allowed | {""}
-    refused = rooms_imported(path) - allowed
-    assert not refused, (
-        f"{path.relative_to(SOURCE)} imports {sorted(refused)}; {room!r} may import {sorted(allowed)}"
-    )
 
 
-@pytest.mark.parametrize("room", ["comm", "solver", "problem"])
-def test_general_rooms_do_not_know_what_they_are_used_for(room):
-    for path in sorted((SOURCE / room).rglob("*.py")):
+def test_no_import_points_to_a_higher_floor():
+    floor = {package: number for number, packages in enumerate(FLOORS) for package in packages}
+    for package, imported in IMPORTS.items():
+        top = package.split(".")[0]
+        if top in BESIDE:
+            assert imported <= set(BESIDE[top])
+            continue
+        for other in imported:
+            assert floor[other.split(".")[0]] <= floor[top], f"{package} imports {other} from a higher floor"
+
+
+def test_packages_do_not_import_each_other_in_a_circle():
+    done: set[str] = set()
+
+    def visit(package: str, path: tuple[str, ...]) -> None:
+        assert package not in path, f"circle: {' -> '.join([*path, package])}"
+        if package in done:
+            return
+        for other in sorted(IMPORTS[package]):
+            visit(other, (*path, package))
+        done.add(package)
+
+    for package in IMPORTS:
+        visit(package, ())
+
+
+@pytest.mark.parametrize(
+    "package", sorted({path.parent for path in MODULES}), ids=lambda p: str(p.relative_to(SOURCE))
+)
+def test_every_package_names_its_modules(package):
+    """The docstring of a package is its map: each module and subpackage once, by name."""
+    doc = ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
+    inside = [path.stem for path in package.glob("*.py") if not path.stem.startswith("__")]
+    inside += [path.parent.name for path in package.glob("*/__init__.py")]
+    missing = [name for name in sorted(inside) if not re.search(rf"\b{re.escape(name)}\b", doc)]
+    assert not missing, f"{package.relative_to(SOURCE)}/__init__.py does not name {missing}"
+
+
+@pytest.mark.parametrize("package", ["comm", "launch", "solver", "problem", "stochastic", "sddp"])
+def test_general_packages_do_not_speak_of_power_systems(package):
+    for path in sorted((SOURCE / package).rglob("*.py")):
         for number, line in enumerate(path.read_text().splitlines(), 1):
             assert not FORBIDDEN_WORDS.search(line), f"{path.relative_to(SOURCE)}:{number}: {line.strip()}"
 
@@ -153,20 +244,20 @@ def test_optional_and_heavy_packages_are_imported_inside_functions(path):
 
 
 def test_nobody_imports_the_test_kits():
-    users = {room_of(path) for path in MODULES if "testing" in rooms_imported(path)}
+    users = {home_of(path) for path in MODULES if "testing" in packages_imported(path)}
     assert users <= {"testing"}
 
 
 def test_exceptions_live_in_one_module():
-    """Only a carrier that is caught in its own room, and says so, may be defined outside errors.py."""
+    """Only a carrier that is caught in its own package, and says so, may be defined outside errors.py."""
     endings = ("Error", "Exception", "Failed")
     for path in MODULES:
-        if room_of(path) == "errors":
+        if home_of(path) == "errors":
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ClassDef):
                 bases = [ast.unparse(base).split(".")[-1] for base in node.bases]
-                stays = "never leaves this room" in (ast.get_docstring(node) or "")
+                stays = "never leaves this package" in (ast.get_docstring(node) or "")
                 raised = any(base.endswith(endings) for base in bases)
                 assert not raised or stays, f"{path.relative_to(SOURCE)}: define {node.name} in errors.py"
 
@@ -175,13 +266,12 @@ def test_the_walk_sees_what_it_must(tmp_path):
     """The test of the test: each way to write an import is found."""
     source = (
         "import pycobre.sddp.training.train\n"
-        "from pycobre import io\n"
-        "def f():\n    from ..hydro import equations\n    importlib.import_module('pycobre.app.cli.doctor')\n"
+        "from pycobre import hydro\n"
+        "def f():\n    from ..solver import api\n    importlib.import_module('pycobre.app.cli.doctor')\n"
         "if TYPE_CHECKING:\n    from pycobre.hydro.model import Bus\n"
         "text = 'see pycobre.app.plot for more'\n"
     )
     found = imported_modules(ast.parse(source), "pycobre.comm")
-    assert {name.split(".")[1] for name in found} == {"sddp", "io", "hydro", "cli", "model"}
-    assert FORBIDDEN_WORDS.search("the Cut pool")
-    assert FORBIDDEN_WORDS.search("hydro_thermal") is not None
-    assert not FORBIDDEN_WORDS.search("execute, cutoff, shortcut")
+    assert {name.split(".")[1] for name in found} == {"sddp", "hydro", "solver", "app", "problem"}
+    assert FORBIDDEN_WORDS.search("a Turbine")
+    assert not FORBIDDEN_WORDS.search("hydrogen")

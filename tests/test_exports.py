@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-import re
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,8 @@ import pycobre
 import pycobre.comm
 
 API = Path(__file__).parent.parent / "docs" / "reference" / "api"
-#: Rooms that are no library: a command line is used by typing.
-NOT_A_LIBRARY = {"__main__", "_native", "cli"}
+#: Packages that are no library: a command line is used by typing.
+NOT_A_LIBRARY = ("pycobre.__main__", "pycobre._", "pycobre.app.cli")
 
 #: What code outside this repository may import.
 CONTRACT = [
@@ -51,16 +50,18 @@ CONTRACT = [
 
 
 def rooms() -> list[str]:
-    """The rooms that name what is public in them."""
-    found = [info.name for info in pkgutil.iter_modules(pycobre.__path__) if info.name not in NOT_A_LIBRARY]
-    return [name for name in sorted(found) if hasattr(importlib.import_module(f"pycobre.{name}"), "__all__")]
+    """The packages, and modules beside them at the top, that name what is public in them."""
+    found = [info.name for info in pkgutil.iter_modules(pycobre.__path__, "pycobre.")]
+    found += [info.name for info in pkgutil.walk_packages(pycobre.__path__, "pycobre.") if info.ispkg]
+    libraries = sorted({name for name in found if not name.startswith(NOT_A_LIBRARY)})
+    return [name[8:] for name in libraries if hasattr(importlib.import_module(name), "__all__")]
 
 
 def home_of(value: object, room: str) -> str:
     """The room that defines a public object; constants belong to the room that exports them."""
     module = getattr(value, "__module__", None) or ""
-    match = re.match(r"pycobre\.(\w+)", module)
-    return match[1] if match else room
+    homes = [name for name in rooms() if f"{module}.".startswith(f"pycobre.{name}.")]
+    return max(homes, key=len) if homes else room
 
 
 @pytest.mark.parametrize("room", ["", *rooms()])
@@ -88,8 +89,8 @@ def test_every_public_name_has_a_docstring(room):
 
 @pytest.mark.parametrize("room", rooms())
 def test_every_room_has_one_page_with_all_its_names(room):
-    page = API / f"{room}.md"
-    assert page.exists(), f"write docs/reference/api/{room}.md, like the others: it lists the names by itself"
+    page = API / f"{room.replace('.', '-')}.md"
+    assert page.exists(), f"write {page}, like the others: it lists the names by itself"
     everywhere = [
         path.name for path in API.glob("*.md") if f"automodule:: pycobre.{room}\n" in path.read_text()
     ]

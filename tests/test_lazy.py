@@ -32,13 +32,13 @@ def test_a_name_is_loaded_once_and_then_an_ordinary_one(monkeypatch: pytest.Monk
     import pycobre.comm as package
 
     load, names = lazy_names(
-        "pycobre.comm", {"wire": ("MAGIC_THAT_IS_NOT_THERE",), "region": ("HeapRegion",)}
+        "pycobre.comm", {"tcp.wire": ("MAGIC_THAT_IS_NOT_THERE",), "region": ("HeapRegion",)}
     )
     monkeypatch.delitem(vars(package), "HeapRegion", raising=False)
     found = load("HeapRegion")
     assert found is vars(package)["HeapRegion"] is package.HeapRegion
     assert "MAGIC_THAT_IS_NOT_THERE" in names()
-    with pytest.raises(AttributeError, match=r"module 'pycobre\.comm\.wire' has no attribute"):
+    with pytest.raises(AttributeError, match=r"module 'pycobre\.comm\.tcp\.wire' has no attribute"):
         load("MAGIC_THAT_IS_NOT_THERE")
     with pytest.raises(AttributeError, match=r"module 'pycobre\.comm' has no attribute 'Nobody'"):
         load("Nobody")

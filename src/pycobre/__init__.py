@@ -1,19 +1,20 @@
 """pycobre: multistage stochastic planning with the same bits on every machine.
 
-Data flows one way through the rooms, case -> problem -> (stochastic + solver + comm) -> sddp -> results:
+Three floors, each of which imports from itself and from those below it:
 
-    errors       every exception, as one tree             events      what a long run tells while it runs
-    frozen       immutable classes, quick to load         lazy        names loaded when they are used
-    container    arrays and values in one checked file
-    comm         processes talking                        solver      one LP, solved the same way every time
-    problem      what is decided, when, under which noise stochastic  where future numbers come from
-    sddp         the algorithm                            run         the one pipeline behind every face
-    model        power-system nouns                       hydro       power-system equations -> problem
-    io           files in and out                         results     a result directory as tables
-    cases        bundled examples, synthetic systems      testing     kits for authors of backends
-    cli, plot    faces                                    bench       how fast it is, against whom
+    app          the application: a study from request to results (`app.results`), the command line (`app.cli`), plots
+    ---------------------------------------------------------------------------------------------------------------
+    hydro        the power system: model, checks, files, equations, uncertainty, tables, examples
+    ---------------------------------------------------------------------------------------------------------------
+    sddp         the algorithm                            problem     what is decided, when, under which noise
+    stochastic   where random numbers come from           solver      one LP, solved the same way every time
+    launch       starting ranks on this machine           comm        processes that exchange arrays
+    events       what a long run reports                  errors      every exception, as one tree
+    _util        private helpers                          _native     the compiled part
 
-Importing this package imports none of them but `errors`; a room is loaded when it is imported or first used.
+    testing      beside the floors: test kits for authors of backends
+
+Importing this package imports none of them but `errors`; a package is loaded when it is imported or first used.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ KIND, VERSION = "request", 1
 class CaseSource:
     """A case, its configuration as it shall be.
 
-    `identity` is what the case's files say of it (`pycobre.hydro.files.identity`), worked out where it is needed if None.
+    `identity` is what the case's files say of it (`pycobre.hydro.files.identity`); None: worked out where needed.
     """
 
     case: Case

@@ -19,7 +19,7 @@ _NEWEST = (3, 15)
 
 
 class Missing(Exception):
-    """There is no peer here, and why. It never leaves this room."""
+    """There is no peer here, and why. It never leaves this package."""
 
 
 def peer_python() -> Path:

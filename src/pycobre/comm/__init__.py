@@ -85,7 +85,7 @@ __getattr__, __dir__ = lazy_names(
         "api": ("Communicator", "ReduceOp", "SharedMemoryProvider", "SharedRegion"),
         "config": ("ShmConfig", "TcpConfig"),
         "local": ("LocalBackend",),
-        "mpi": ("MpiBackend", "MpiRegion"),
+        "mpi.backend": ("MpiBackend", "MpiRegion"),
         "region": ("HeapRegion",),
         "select": (
             "BackendKind",
@@ -94,7 +94,7 @@ __getattr__, __dir__ = lazy_names(
             "create_communicator",
             "mpi_launch_detected",
         ),
-        "shm": ("ShmBackend", "ShmRegion"),
-        "tcp": ("TcpBackend",),
+        "shm.backend": ("ShmBackend", "ShmRegion"),
+        "tcp.backend": ("TcpBackend",),
     },
 )

@@ -1,4 +1,10 @@
-"""Power-system equations: from a case to a multistage problem."""
+"""Hydrothermal power systems: everything that knows a plant.
+
+model        the nouns of a case, as data             files       a case on disk: read, write, override, migrate
+checks       what can be wrong with a case            examples    bundled cases and synthetic systems
+equations    the stage LP                             uncertainty inflows, loads and sources as random variables
+tables       results in terms of plants and buses     build       a case made into a multistage problem
+"""
 
 from pycobre.hydro.build import Study, build_study
 

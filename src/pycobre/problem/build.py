@@ -151,7 +151,9 @@ class _Patches:
         self._places.append((kind, row, col))
         self._values.append(values)
         happens = self.probability > 0.0
-        mean = float(values[happens] @ self.probability[happens]) if happens.any() else float(values[0])
+        # Added in order: a BLAS product would depend on the processor in its last bit.
+        terms = (values[happens] * self.probability[happens]).tolist()
+        mean = sum(terms) if terms else float(values[0])
         largest = float(values[np.argmax(np.abs(values))])
         if abs(mean) <= ROUNDING * abs(largest) < math.inf:
             return largest if kind is Target.COEFFICIENT else 0.0  # a place in the matrix needs an entry

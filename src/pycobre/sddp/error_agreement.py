@@ -30,7 +30,7 @@ _NO_SCENARIO = 2.0**40
 
 
 class AgreedError(Exception):
-    """Carries an error that all ranks raise together; never leaves this room."""
+    """Carries an error that all ranks raise together; never leaves this package."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(str(error))

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from cli_helpers import PATIENCE_S, PYCOBRE, held_port, pycobre
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "comm"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "comm"))
 
 from mpi_environments import environment, mpiexec, require_environment, variables
 

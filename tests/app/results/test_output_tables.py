@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pycobre.app.results.schemas import TABLES
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "output-tables.md"
+PAGE = Path(__file__).parents[3] / "docs" / "reference" / "output-tables.md"
 
 
 def test_the_page_lists_every_table_and_column() -> None:

@@ -73,7 +73,7 @@ def test_regions_export_when_their_rivers_are_high():
 
 
 def test_the_guide_names_every_example_and_its_bound():
-    page = (Path(__file__).parents[2] / "docs" / "guides" / "examples.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "guides" / "examples.md").read_text(encoding="utf-8")
     for chosen in EXAMPLES.values():
         row = next(line for line in page.splitlines() if line.startswith(f"| `{chosen.name}`"))
         assert f"{chosen.lower_bound:,.0f} $" in row

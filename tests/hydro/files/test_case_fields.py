@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pycobre
 
-SCRIPT = Path(__file__).parents[2] / "docs" / "case_fields.py"
+SCRIPT = Path(__file__).parents[3] / "docs" / "case_fields.py"
 
 
 def test_the_page_is_up_to_date() -> None:
@@ -37,7 +37,7 @@ def kinds_in(path: Path) -> set[str]:
 
 def test_every_kind_of_finding_is_described() -> None:
     root = Path(pycobre.__file__).parent
-    sources = [*(root / "io").glob("*.py"), *(root / "model" / "checks").glob("*.py")]
+    sources = [path for part in ("files", "checks") for path in (root / "hydro" / part).glob("*.py")]
     kinds = set().union(*(kinds_in(path) for path in sources))
     assert len(kinds) > 50
     text = (SCRIPT.parent / "reference" / "case-format.md").read_text(encoding="utf-8")

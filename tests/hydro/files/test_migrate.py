@@ -32,7 +32,7 @@ from pycobre.hydro.model.production import StageRange, StageRangeProduction
 from pycobre.hydro.model.scenarios import InflowHistory
 from pycobre.hydro.model.system import Generation, Line, LineCapacity
 
-CASES = Path(__file__).parents[2].parent / "shared" / "cases"
+CASES = Path(__file__).parents[3].parent / "shared" / "cases"
 
 
 def problem_of(case: Case) -> bytes:

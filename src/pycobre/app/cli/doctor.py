@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pycobre
+from pycobre import _native
 from pycobre.comm import available_backends
 from pycobre.comm.select import mpi_launch_variable
 
@@ -120,7 +121,7 @@ def _show_mount(diagnosis: Diagnosis) -> str:
 
 def _native_modules() -> dict[str, bool]:
     """Each native module the package may have, by its type stub, and whether it was built and loads."""
-    directory = Path(__file__).parent.parent / "_native"
+    directory = Path(_native.__path__[0])
     return {stub.stem: _loads(f"pycobre._native.{stub.stem}") for stub in sorted(directory.glob("*.pyi"))}
 
 

@@ -59,7 +59,7 @@ HEADING = "backend ranks  threads  iter  lower    upper    cuts     policy   tab
 
 
 class _RunFailed(Exception):
-    """One of the runs ended with an error, which is its text; it never leaves this room."""
+    """One of the runs ended with an error, which is its text; it never leaves this package."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -46,7 +46,7 @@ _WITH_BUS = frozenset({"hydro_turbined", "hydro_generation"})
 class ExpressionError(ValueError):
     """An expression that cannot be read; the text says where and what was expected.
 
-    The checks turn it into a finding; it never leaves this room.
+    The checks turn it into a finding; it never leaves this package.
     """
 
 

@@ -1,1 +1,4 @@
-"""hydro/tables."""
+"""Results of a simulation as tables of plants, buses and lines, read from the LPs' solutions.
+
+case_tables  all tables    stage_view  one stage's solutions    hydros  the plants' rows
+"""

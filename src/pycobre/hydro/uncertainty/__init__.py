@@ -1,1 +1,6 @@
-"""hydro/uncertainty."""
+"""Inflows, loads and available generation as random variables.
+
+estimation · history · observed_inflows · periods  from records to a periodic autoregressive model
+inflows · noise · tree · external                  from the model to openings
+scenario_sampler · out_of_sample                   scenarios of the forward pass and of simulations
+"""

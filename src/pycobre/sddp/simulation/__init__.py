@@ -1,1 +1,1 @@
-"""sddp/simulation."""
+"""Using a policy: simulate scenarios (`simulate`, `recording`) and decide a stage (`decision`)."""

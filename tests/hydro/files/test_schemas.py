@@ -21,7 +21,7 @@ from pycobre.hydro.files.parquet_files import PARQUET_SECTIONS
 from pycobre.hydro.files.read_case import UNSUPPORTED_FILES
 from pycobre.hydro.model.config import DynamicSelection, SolverProfile
 
-SCHEMAS = Path(__file__).parents[2].parent / "shared" / "schemas"
+SCHEMAS = Path(__file__).parents[3].parent / "shared" / "schemas"
 published = pytest.mark.skipif(
     not SCHEMAS.is_dir(),
     reason="the published schemas are not beside the repository: nothing to compare with",
@@ -170,12 +170,12 @@ def model_fields() -> set[str]:
     return {f.name for kind in (*found, *PARQUET_SECTIONS.values()) for f in fields(kind)}
 
 
-def names_in(*rooms: str) -> set[str]:
-    """Every attribute and every text that the code of these rooms uses."""
+def names_in(*places: str) -> set[str]:
+    """Every attribute and every text that the code of these places uses."""
     found: set[str] = set()
     root = Path(pycobre.__file__).parent
-    for room in rooms:
-        for path in sorted((root / room).rglob("*.py")) if (root / room).is_dir() else [root / room]:
+    for place in places:
+        for path in sorted((root / place).rglob("*.py")) if (root / place).is_dir() else [root / place]:
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if isinstance(node, ast.Attribute):
                     found.add(node.attr)
@@ -185,7 +185,16 @@ def names_in(*rooms: str) -> set[str]:
 
 
 def test_every_field_is_used_refused_or_said_to_be_kept() -> None:
-    used = names_in("hydro", "run", "hydro/model/parameters.py", "hydro/checks/coverage.py")
+    used = names_in(
+        *(
+            "hydro/build.py",
+            "hydro/equations",
+            "hydro/uncertainty",
+            "hydro/tables",
+            "hydro/model/parameters.py",
+        ),
+        *("hydro/checks/coverage.py", "app/case_study.py", "app/study.py", "app/pipeline.py"),
+    )
     said = names_in("hydro/checks/support.py", "hydro/checks/no_effect.py")
     used |= {f"{name}_cost" for name in used}  # penalties are looked up without their ending
     assert {path.rpartition(".")[2] for path in SETTINGS} | set(HEADS) <= said
