@@ -68,6 +68,7 @@ IMPORTS: dict[str, set[str]] = {
     "app.plot": {"_util", "app.results", "errors"},
     "app.results": {"_util", "errors"},
     "bench": {
+        "_util",
         "app",
         "comm",
         "errors",
@@ -93,10 +94,10 @@ IMPORTS: dict[str, set[str]] = {
     },
     "hydro.checks": {"errors", "hydro.model"},
     "hydro.equations": {"_util", "errors", "hydro.model", "hydro.uncertainty", "solver"},
-    "hydro.examples": {"errors", "hydro.model"},
+    "hydro.examples": {"_util", "errors", "hydro.model"},
     "hydro.files": {"_util", "errors", "hydro.checks", "hydro.model"},
     "hydro.model": {"_util"},
-    "hydro.tables": {"hydro", "hydro.equations", "sddp", "solver"},
+    "hydro.tables": {"_util", "hydro", "hydro.equations", "sddp", "solver"},
     "hydro.uncertainty": {
         "_util",
         "errors",

@@ -1,5 +1,8 @@
 """Private helpers that know nothing of processes, LPs or plants.
 
-frozen     immutable classes, quick to load      lazy   names that are loaded when they are used
-container  arrays and values in one checked file pidfd  waiting for a process to end
+arrays     the array types that signatures name
+container  the one binary file format: a JSON header and raw arrays, with a checksum
+frozen     immutable classes that are quick to load
+lazy       names of a package that are loaded when they are first used
+pidfd      waiting for a process to end
 """

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre.app import train
 from pycobre.bench import entry
 from pycobre.bench.cluster_costs import measure_line
@@ -24,7 +24,6 @@ from pycobre.sddp import Policy
 
 __all__ = ["measure"]
 
-F64 = NDArray[np.float64]
 
 PER_NODE = 64
 MEMORY = 200e9  # bytes per second of a two-socket node

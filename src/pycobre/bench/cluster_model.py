@@ -16,9 +16,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Line", "Network", "Nodes", "Prediction", "Shared", "Star", "Work", "predict"]
+from pycobre._util.arrays import F64
 
-F64 = NDArray[np.float64]
+__all__ = ["Line", "Network", "Nodes", "Prediction", "Shared", "Star", "Work", "predict"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 from pycobre.hydro.checks import require_sound
 from pycobre.hydro.equations.evaporation import linear_evaporation
@@ -30,7 +30,6 @@ from pycobre.stochastic.par import Par
 
 __all__ = ["Study", "build_study"]
 
-F64 = NDArray[np.float64]
 
 DAYS_PER_YEAR = 365.25
 

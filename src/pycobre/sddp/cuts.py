@@ -13,15 +13,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64, I32, U8
 from pycobre._util.frozen import frozen
 from pycobre.comm import SharedMemoryProvider, SharedRegion
 from pycobre.solver.api import RowPool
 
 __all__ = ["CutPool", "Cuts"]
 
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
-U8 = NDArray[np.uint8]
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 

@@ -14,16 +14,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import pycobre.errors as errors
+from pycobre._util.arrays import F64
 from pycobre.comm import Communicator
 from pycobre.errors import CobreError, CommError, OptionError, PolicyError, WorkerError
 from pycobre.sddp.timing import Ledger
 
 __all__ = ["AgreedError", "Meeting", "together"]
 
-F64 = NDArray[np.float64]
 
 _NO_SCENARIO = 2.0**40
 """Error codes from here on belong to no scenario: code − this = rank."""

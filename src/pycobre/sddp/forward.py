@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64, I64
 from pycobre._util.frozen import frozen
 from pycobre.errors import OptionError
 from pycobre.sddp.plan import Plan
@@ -16,9 +16,6 @@ from pycobre.sddp.subproblems import Solving, Who
 from pycobre.solver import BasisBlock, Block
 
 __all__ = ["Trajectories", "Visit", "check_paths", "pilot", "run_forward", "walk"]
-
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
 
 
 @frozen(eq=False)

@@ -10,11 +10,10 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from pycobre._util.arrays import F64
 
 __all__ = ["Spread", "cut_values", "ordered_dot", "ordered_sum", "spread"]
-
-F64 = NDArray[np.float64]
 
 
 def ordered_sum(terms: F64) -> F64:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre.comm import SharedMemoryProvider, SharedRegion
 from pycobre.sddp.plan import Plan
 
 __all__ = ["Openings"]
-
-F64 = NDArray[np.float64]
 
 
 class Openings:

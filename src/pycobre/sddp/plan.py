@@ -10,17 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64, I32
 from pycobre._util.frozen import frozen
 from pycobre.problem import ROOT, Node, Problem
 from pycobre.sddp.sampling import Paths, chain_of
 from pycobre.solver.api import LpModel, LpTemplate
 
 __all__ = ["Family", "NodePlan", "Plan", "similarity_order"]
-
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
 
 
 @frozen(eq=False)

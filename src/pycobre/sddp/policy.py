@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pycobre._util import container
+from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 from pycobre.errors import PolicyError
 from pycobre.problem import Problem, Sense
@@ -21,7 +22,6 @@ from pycobre.sddp.numbers import cut_values
 
 __all__ = ["Policy", "Value"]
 
-F64 = NDArray[np.float64]
 
 KIND, VERSION = "policy", 1
 _PARTS = ("intercept", "slope", "iteration", "trajectory", "depth", "active")

@@ -14,8 +14,9 @@ from abc import ABC, abstractmethod
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 from pycobre.errors import OptionError
 from pycobre.sddp.numbers import ordered_sum
@@ -31,8 +32,6 @@ __all__ = [
     "expectation_and_cvar",
     "risk_weights",
 ]
-
-F64 = NDArray[np.float64]
 
 
 class Weights(NamedTuple):

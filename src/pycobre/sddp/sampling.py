@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pycobre._util.arrays import F64, I32, I64
 from pycobre._util.frozen import frozen
 from pycobre.errors import OptionError
 from pycobre.problem import ROOT, Problem
@@ -29,9 +30,6 @@ __all__ = [
     "default_depth",
 ]
 
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 
 GIVEN = -1
 """In place of an opening's index: the values do not come from the node's support but from `Paths.values`."""

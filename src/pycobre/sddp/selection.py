@@ -13,18 +13,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64, I64, U8
 from pycobre._util.frozen import frozen
 from pycobre.errors import OptionError
 from pycobre.sddp.numbers import cut_values
 from pycobre.solver.api import RowPool
 
 __all__ = ["Level1", "LimitedMemoryLevel1", "Selection", "SelectionMemory"]
-
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
-U8 = NDArray[np.uint8]
 
 
 @frozen()

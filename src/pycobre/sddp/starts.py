@@ -9,14 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64, I64
 from pycobre.solver.api import BasisBlock
 
 __all__ = ["Starts"]
-
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
 
 
 class Starts:

@@ -11,9 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 from pycobre.errors import OptionError
 from pycobre.sddp.numbers import spread
@@ -31,8 +29,6 @@ __all__ = [
     "TimeLimit",
     "relative_gap",
 ]
-
-F64 = NDArray[np.float64]
 
 
 @frozen(eq=False)

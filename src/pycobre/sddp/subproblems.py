@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64, I64
 from pycobre.errors import SolverError
 from pycobre.sddp.openings import Openings
 from pycobre.sddp.plan import NodePlan, Plan
@@ -16,9 +17,6 @@ from pycobre.sddp.timing import Ledger
 from pycobre.solver import BasisBlock, Block, Engine, RowPool
 
 __all__ = ["Solving", "Viewable", "Who"]
-
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
 
 
 class Viewable(Protocol):

@@ -12,16 +12,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64, I64
 from pycobre._util.frozen import frozen
 from pycobre.comm import Communicator
 from pycobre.events import RankTiming
 
 __all__ = ["Ledger", "TimingTable"]
-
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
 
 
 @frozen(eq=False)

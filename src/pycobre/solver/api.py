@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64, I32, I64, U8
 from pycobre._util.frozen import frozen
 
 if TYPE_CHECKING:
@@ -53,11 +54,7 @@ __all__ = [
     "Target",
 ]
 
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
 I8 = NDArray[np.int8]
-I64 = NDArray[np.int64]
-U8 = NDArray[np.uint8]
 
 
 def _vector(values: Any, dtype: Any) -> NDArray[Any]:

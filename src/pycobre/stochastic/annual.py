@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre.stochastic.fitting import BAND, Annual, Correlations
 
 __all__ = ["AnnualCorrelations"]
 
-F64 = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 YEAR = 12

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 
 __all__ = ["CorrelatedGroup", "correlate", "spectral_factor"]
-
-F64 = NDArray[np.float64]
 
 
 @frozen(eq=False)

@@ -15,11 +15,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 
 __all__ = ["Annual", "Correlations", "SeasonalFit", "fit_par", "residual_correlation"]
 
-F64 = NDArray[np.float64]
 Ints = NDArray[np.intp]
 
 BAND = 1.96

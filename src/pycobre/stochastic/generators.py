@@ -14,10 +14,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64, U64
+
 __all__ = ["Generators", "bit_generator"]
 
-U64 = NDArray[np.uint64]
-F64 = NDArray[np.float64]
 
 _LOW = np.uint64(0xFFFFFFFF)
 _32 = np.uint64(32)

@@ -11,15 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre.errors import OptionError
 from pycobre.stochastic import streams
 from pycobre.stochastic.stratified import latin_normals, sobol_normals
 
 __all__ = ["METHODS", "draw_openings", "needs_scipy"]
 
-F64 = NDArray[np.float64]
 
 METHODS = ("saa", "lhs", "qmc_sobol", "qmc_halton")
 

@@ -13,13 +13,12 @@ recursion itself gives.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 
 __all__ = ["Par", "periodic_residual_ratio", "precompute", "residual_ratio"]
 
-F64 = NDArray[np.float64]
 
 MOST_YEARS = 400  # until a repeating year has settled; strong memory of a whole year takes longest
 

@@ -12,6 +12,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64, U64
 from pycobre.stochastic.generators import bit_generator
 
 __all__ = [
@@ -23,8 +24,6 @@ __all__ = [
     "sobol_points",
 ]
 
-F64 = NDArray[np.float64]
-U64 = NDArray[np.uint64]
 
 _LOW = np.uint64(0xFFFFFFFF)
 _TINY, _ALMOST_ONE = np.finfo(np.float64).tiny, 1.0 - np.finfo(np.float64).eps

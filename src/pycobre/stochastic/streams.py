@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from enum import IntEnum
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pycobre._util.arrays import F64, I64, U64
 from pycobre.stochastic.generators import Generators
 from pycobre.stochastic.hashing import siphash13
 
@@ -29,10 +30,6 @@ __all__ = [
     "stage_seed",
     "uniform",
 ]
-
-U64 = NDArray[np.uint64]
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
 
 
 class Purpose(IntEnum):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre.app.results.directory import Results
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 __all__ = ["QUANTILES", "Band", "Summary", "summarise"]
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -7,16 +7,14 @@ from the geometry and is replaced by its tangent at a reference volume: evaporat
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.horizon import Stage
 from pycobre.hydro.model.system import Hydro
 
 __all__ = ["LinearEvaporation", "linear_evaporation"]
-
-F64 = NDArray[np.float64]
 
 
 @frozen()

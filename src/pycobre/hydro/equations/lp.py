@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pycobre._util.arrays import F64, I32
 from pycobre.solver.api import LpTemplate
 
 __all__ = ["Lp"]
-
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
 
 
 class Lp:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre.hydro.model.horizon import Stage
 from pycobre.hydro.model.table import NO_ID, Table
 
 __all__ = ["Overrides"]
-
-F64 = NDArray[np.float64]
 
 
 class Overrides:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre.hydro.equations.index import Index
 from pycobre.hydro.equations.overrides import Overrides
 from pycobre.hydro.model.case import Case
@@ -12,7 +12,6 @@ from pycobre.hydro.model.penalties import DEFAULT_INFLOW_NONNEGATIVITY_COST
 
 __all__ = ["HydroPenaltyBook"]
 
-F64 = NDArray[np.float64]
 
 _SYMMETRIC = {
     "evaporation_violation_pos": "evaporation_violation",

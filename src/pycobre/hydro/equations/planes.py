@@ -11,8 +11,8 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre.errors import CaseError
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.production import FittingWindow, FphaConfig
@@ -20,7 +20,6 @@ from pycobre.hydro.model.system import FactorLosses, Hydro, PolynomialTailrace
 
 __all__ = ["Head", "fitted_planes"]
 
-F64 = NDArray[np.float64]
 Curve = tuple[float, ...]
 
 GRAVITY = 9.81e-3  # MW per (m³/s · m)

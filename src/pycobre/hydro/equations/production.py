@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 from pycobre.errors import CaseError
 from pycobre.hydro.equations.planes import fitted_planes
@@ -15,8 +15,6 @@ from pycobre.hydro.model.system import Hydro
 from pycobre.hydro.model.table import NO_ID
 
 __all__ = ["Production", "production", "productions"]
-
-F64 = NDArray[np.float64]
 
 
 @frozen(eq=False)

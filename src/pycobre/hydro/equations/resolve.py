@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 from pycobre.hydro.equations.index import Index
 from pycobre.hydro.equations.overrides import Overrides
@@ -16,7 +17,6 @@ from pycobre.hydro.model.horizon import Stage
 
 __all__ = ["HydroNumbers", "Resolver", "StageNumbers"]
 
-F64 = NDArray[np.float64]
 Bool = NDArray[np.bool_]
 
 

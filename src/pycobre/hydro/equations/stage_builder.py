@@ -12,6 +12,7 @@ from dataclasses import field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pycobre._util.arrays import F64, I32
 from pycobre._util.frozen import frozen
 from pycobre.hydro.equations.evaporation import LinearEvaporation
 from pycobre.hydro.equations.index import Index
@@ -24,8 +25,6 @@ from pycobre.solver.api import LpTemplate
 
 __all__ = ["HM3_PER_M3S_HOUR", "Draft", "StageLp", "StageModel"]
 
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
 Positions = NDArray[np.intp]
 
 HM3_PER_M3S_HOUR = 0.0036

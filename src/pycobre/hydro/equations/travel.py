@@ -11,15 +11,14 @@ from collections.abc import Iterable
 from datetime import datetime, time
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 from pycobre.hydro.equations.index import Index
 from pycobre.hydro.model.case import Case
 
 __all__ = ["Travel", "travel_times"]
 
-F64 = NDArray[np.float64]
 
 HM3_PER_M3S_HOUR = 0.0036
 SECONDS_PER_HOUR = 3600.0

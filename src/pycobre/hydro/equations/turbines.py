@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import I32
 from pycobre.hydro.equations.stage_builder import Draft
 
 __all__ = ["add_generation", "add_turbine_limits"]
-
-I32 = NDArray[np.int32]
 
 
 def add_generation(d: Draft) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Draw"]
+from pycobre._util.arrays import F64
 
-F64 = NDArray[np.float64]
+__all__ = ["Draw"]
 
 
 class Draw:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre.hydro.examples.draw import Draw
 from pycobre.hydro.examples.parts import IN_SERVICE, block_shares, thermal
 from pycobre.hydro.model.scenarios import BlockFactor, LoadFactors, LoadStats, SourceStats
@@ -14,7 +14,6 @@ from pycobre.hydro.model.system import Line, LineCapacity, NonControllableSource
 
 __all__ = ["Network"]
 
-F64 = NDArray[np.float64]
 
 HYDRO_SHARE = 0.68  # of the load, in a mean year
 THERMAL_SHARE = 0.6  # of the load, all plants at full power

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre.hydro.examples.draw import Draw
 from pycobre.hydro.examples.parts import hydro, months, months_before, seasons_by_stage
 from pycobre.hydro.model.initial import InflowObservation, InitialConditions, InitialStorage
@@ -22,7 +23,6 @@ from pycobre.hydro.model.system import Hydro
 
 __all__ = ["Water"]
 
-F64 = NDArray[np.float64]
 
 HM3_PER_M3S_MONTH = 2.63
 NEIGHBOURS = 0.8  # correlation of plants next to each other on a river

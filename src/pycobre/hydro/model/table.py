@@ -11,12 +11,11 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pycobre._util.arrays import F64, I32
 from pycobre._util.frozen import frozen
 
 __all__ = ["DAY", "F64", "I32", "NO_ID", "Table", "counts", "dates", "floats", "ids"]
 
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
 DAY = NDArray[np.datetime64]
 
 NO_ID = -(2**31)

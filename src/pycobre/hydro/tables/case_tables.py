@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre.hydro.build import Study
 from pycobre.hydro.tables.hydros import hydro_buses, hydros
 from pycobre.hydro.tables.stage_view import Columns, StageView, summed
@@ -12,7 +12,6 @@ from pycobre.sddp import Record, Sampler, Simulation
 
 __all__ = ["CaseTables"]
 
-F64 = NDArray[np.float64]
 
 _COST_PARTS = {
     "thermal": ("thermal",),

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre.hydro.equations.production import productions
 from pycobre.hydro.equations.stage_builder import HM3_PER_M3S_HOUR
 from pycobre.hydro.tables.stage_view import Columns, StageView
 
 __all__ = ["hydro_buses", "hydros"]
 
-F64 = NDArray[np.float64]
 
 _PLANT_SLACKS = ("outflow_below", "outflow_above", "plant_turbined_below", "plant_generation_below")
 _PAIR_SLACKS = ("turbined_below", "generation_below")

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre.hydro.build import Study
 from pycobre.sddp import Simulation
 from pycobre.solver.api import Target
 
 __all__ = ["Columns", "StageView", "summed"]
 
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
 Columns = dict[str, NDArray[Any]]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre.errors import CaseError
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.horizon import PreStudyStage, Stage
@@ -25,7 +25,6 @@ from pycobre.stochastic.fitting import SeasonalFit, fit_par, residual_correlatio
 
 __all__ = ["with_estimates"]
 
-F64 = NDArray[np.float64]
 MIN_PAIRS = 30
 """Residuals that a season needs for a correlation of its own; with fewer it takes that of all seasons."""
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import date
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 from pycobre.errors import CaseError
 from pycobre.hydro.equations.index import Index
@@ -15,8 +15,6 @@ from pycobre.hydro.model.config import ScenarioSource, YearRange
 from pycobre.stochastic.par import Par
 
 __all__ = ["Windows", "history_windows"]
-
-F64 = NDArray[np.float64]
 
 
 @frozen(eq=False)

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from datetime import date, timedelta
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre.hydro.equations.index import Index
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.table import NO_ID
@@ -20,7 +20,6 @@ from pycobre.stochastic.par import Par, periodic_residual_ratio, precompute
 
 __all__ = ["inflow_model", "initial_lags"]
 
-F64 = NDArray[np.float64]
 
 MONTHS = 12  # of an annual term
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64, I32
 from pycobre._util.frozen import frozen
 from pycobre.hydro.equations.index import Index
 from pycobre.hydro.equations.resolve import StageNumbers
@@ -22,9 +23,6 @@ from pycobre.stochastic.correlation import CorrelatedGroup, spectral_factor
 from pycobre.stochastic.par import Par
 
 __all__ = ["NoiseLayout", "StageNoise", "stage_noise"]
-
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
 
 
 class NoiseLayout:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from datetime import date
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre.hydro.equations.index import Index
 from pycobre.hydro.model.case import Case
 
 __all__ = ["Observed"]
 
-F64 = NDArray[np.float64]
 
 NOBODY = -1
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64, I64
 from pycobre.errors import CaseError
 from pycobre.hydro.build import Study
 from pycobre.hydro.model.config import SampledPasses, SampledScenarios
@@ -20,8 +21,6 @@ from pycobre.stochastic.stratified import latin_points, latin_strata, sobol_poin
 
 __all__ = ["Fresh"]
 
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
 
 MANY = 2000  # scenarios of a hypercube where a case does not say how many it simulates
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
-import numpy as np
-from numpy.typing import NDArray
-
+from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 from pycobre.hydro.equations.index import Index
 from pycobre.hydro.model.case import Case
@@ -18,8 +16,6 @@ from pycobre.hydro.model.horizon import Stage
 from pycobre.hydro.uncertainty.observed_inflows import Observed
 
 __all__ = ["PeriodStep", "initial_accumulation", "period_numbers", "period_steps"]
-
-F64 = NDArray[np.float64]
 
 
 @frozen()

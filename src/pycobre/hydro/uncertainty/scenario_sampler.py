@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64, I32, I64
 from pycobre.errors import CaseError
 from pycobre.hydro.build import Study
 from pycobre.hydro.model.config import ClassScheme, ScenarioSource
@@ -22,9 +23,6 @@ from pycobre.stochastic import streams
 
 __all__ = ["Forward"]
 
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 
 HISTORICAL_SEED = 0x686973746F726963
 EXTERNAL_SEED = 0x65787465726E616C

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre.hydro.equations.index import Index
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.config import FileOpenings
@@ -18,8 +18,6 @@ from pycobre.stochastic.openings import draw_openings
 from pycobre.stochastic.par import Par
 
 __all__ = ["opening_noise", "tree_seed"]
-
-F64 = NDArray[np.float64]
 
 
 def tree_seed(case: Case) -> int:

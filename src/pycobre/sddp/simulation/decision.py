@@ -5,8 +5,9 @@ from __future__ import annotations
 from types import TracebackType
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 from pycobre.errors import OptionError
 from pycobre.problem import Problem
@@ -15,8 +16,6 @@ from pycobre.sddp.policy import Policy
 from pycobre.solver import SolverOptions, create_engine
 
 __all__ = ["Decision", "DecisionRule"]
-
-F64 = NDArray[np.float64]
 
 
 @frozen(eq=False)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64, I32, I64
 from pycobre._util.frozen import frozen
 from pycobre.comm import Communicator
 from pycobre.errors import OptionError
@@ -23,9 +24,6 @@ from pycobre.sddp.training.state import gather_rows
 
 __all__ = ["Record", "Recorder", "Simulation"]
 
-F64 = NDArray[np.float64]
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 Names = Sequence[str] | Literal["all"]
 
 

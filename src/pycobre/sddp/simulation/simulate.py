@@ -12,8 +12,8 @@ from dataclasses import field, replace
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 from pycobre.comm import Communicator, SharedMemoryProvider
 from pycobre.errors import OptionError
@@ -36,7 +36,6 @@ from pycobre.solver import SolverOptions, create_engine
 
 __all__ = ["SimulateOptions", "simulate", "simulate_costs"]
 
-F64 = NDArray[np.float64]
 
 SIMULATION = 0
 """The iteration number of simulated paths."""

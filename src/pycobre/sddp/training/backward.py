@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre.sddp.numbers import ordered_dot, ordered_sum
 from pycobre.sddp.openings import Openings
 from pycobre.sddp.plan import Family, Plan
@@ -27,8 +27,6 @@ from pycobre.sddp.training.load_balancing import Table
 from pycobre.solver import Block
 
 __all__ = ["Cutting"]
-
-F64 = NDArray[np.float64]
 
 
 class Cutting:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 from pycobre.problem import ROOT, Problem
 from pycobre.sddp.numbers import ordered_sum, spread
@@ -24,8 +24,6 @@ from pycobre.sddp.stopping import Progress
 from pycobre.sddp.subproblems import Solving, Who
 
 __all__ = ["Piece", "RootWork", "bound_above_cost"]
-
-F64 = NDArray[np.float64]
 
 
 @frozen()

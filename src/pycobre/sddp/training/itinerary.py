@@ -5,15 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from pycobre._util.arrays import I32, I64
 from pycobre.sddp.plan import Family, Plan
 from pycobre.sddp.split import Split
 
 __all__ = ["Group", "Itinerary", "Step"]
-
-I32 = NDArray[np.int32]
-I64 = NDArray[np.int64]
 
 
 class Group(NamedTuple):

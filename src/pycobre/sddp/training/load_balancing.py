@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from pycobre._util.arrays import F64, I64
 from pycobre.comm import Communicator, SharedMemoryProvider
 from pycobre.sddp.plan import Plan
 from pycobre.sddp.split import Split
@@ -24,8 +25,6 @@ from pycobre.solver import BasisBlock
 
 __all__ = ["Table", "neighbours"]
 
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
 Shape = tuple[tuple[int, ...], DTypeLike]
 
 _LINE_BYTES = 64  # every array begins on a cache line of its own

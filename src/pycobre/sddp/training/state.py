@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 from pycobre.comm import Communicator
 from pycobre.errors import PolicyError
@@ -25,8 +26,6 @@ from pycobre.solver import BasisBlock
 
 __all__ = ["History", "TrainingState", "gather_rows", "gather_starts"]
 
-F64 = NDArray[np.float64]
-I64 = NDArray[np.int64]
 Arrays = dict[str, NDArray[Any]]
 
 _CUTS = ("intercept", "slope", "iteration", "trajectory", "depth", "active")

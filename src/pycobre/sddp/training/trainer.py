@@ -12,6 +12,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre.comm import Communicator, SharedMemoryProvider
 from pycobre.errors import OptionError
 from pycobre.events import (
@@ -56,7 +57,6 @@ from pycobre.solver import create_engine
 
 __all__ = ["Trainer"]
 
-F64 = NDArray[np.float64]
 
 # What a rank says at the end of an iteration; rank 0 speaks for the stopping rules.
 GO_ON, RULE_FIRED, LISTENER_ASKED, INTERRUPTED = 0.0, 1.0, 2.0, 3.0
