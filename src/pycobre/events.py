@@ -13,7 +13,7 @@ that emitted the event, `time_s` the seconds since its run started there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from typing import Any, ClassVar, TypeAlias
 
 from pycobre._util.frozen import frozen
@@ -66,6 +66,7 @@ class Event:
     """Root of the stream. `kind` names the class in `to_dict` and in JSON lines."""
 
     kind: ClassVar[str] = "event"
+    parts: ClassVar[dict[str, type[Any]]] = {}  #: fields that hold a tuple of objects, and their class
 
     worker_id: int = 0
     time_s: float = 0.0
@@ -77,7 +78,10 @@ class Event:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, `kind` first."""
-        return {"kind": self.kind, **vars(self)}
+        document = {"kind": self.kind, **vars(self)}
+        for name in self.parts:
+            document[name] = tuple(asdict(part) for part in document[name])
+        return document
 
 
 Listener: TypeAlias = Callable[[Event], object]
@@ -168,6 +172,8 @@ class CheckpointWritten(Event, kind="checkpoint_written"):
 class TrainingFinished(Event, kind="training_finished"):
     """Training is over: why, and with what."""
 
+    parts: ClassVar[dict[str, type[Any]]] = {"timing": RankTiming}
+
     reason: str
     converged: bool
     iterations: int
@@ -178,9 +184,6 @@ class TrainingFinished(Event, kind="training_finished"):
     policy_digest: str
     total_s: float
     timing: tuple[RankTiming, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {**super().to_dict(), "timing": tuple(asdict(each) for each in self.timing)}
 
 
 @frozen(kw_only=True)
@@ -227,11 +230,8 @@ def event_from_dict(document: dict[str, Any]) -> Event:
     """
     values = dict(document)
     cls = _KINDS[values.pop("kind")]
-    for field in fields(cls):
-        if field.name == "timing" and "timing" in values:
-            values["timing"] = tuple(
-                one if isinstance(one, RankTiming) else RankTiming(**one) for one in values["timing"]
-            )
-        elif isinstance(values.get(field.name), list):
-            values[field.name] = tuple(values[field.name])
+    for name, value in values.items():
+        if isinstance(value, list | tuple):
+            of = cls.parts.get(name)
+            values[name] = tuple(value if of is None else (of(**part) for part in value))
     return cls(**values)

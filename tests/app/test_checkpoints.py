@@ -83,7 +83,7 @@ def test_a_changed_checkpoint_is_recognised(tmp_path: Path) -> None:
     data[len(data) // 2] ^= 1
     path.write_bytes(bytes(data))
     with pytest.raises(
-        PolicyError, match=r"none of its 1 checkpoints can be read.*the file is torn or was changed"
+        PolicyError, match=r"none of its 1 checkpoints can be read.*the file is truncated or corrupt"
     ):
         latest(tmp_path / "checkpoints")
 

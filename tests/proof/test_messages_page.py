@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import pycobre
-from pycobre._util import container
+from pycobre._util import container, files
 from pycobre.app.cli.screen import STOPPING
 from pycobre.app.origin import refuse_another_case, write_origin
 from pycobre.app.workers import choose_backend
@@ -145,7 +145,7 @@ def of_files(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
-        yield raised(lambda: container.write_atomically(directory / "x", b"x"))
+        yield raised(lambda: files.write_atomically(directory / "x", b"x"))
     whole = container.pack(container.Container("policy", 1, {}, {"x": np.zeros(9)}))
     torn = directory / "torn.cobre"
     torn.write_bytes(whole[:-1])

@@ -85,11 +85,11 @@ def test_files_keep_every_bit(hydro, tmp_path):
     assert loaded.to_bytes() == policy.to_bytes() == path.read_bytes()
     assert loaded.evaluate(0, [50.0]).value == policy.evaluate(0, [50.0]).value
     torn = path.read_bytes()[:-40]
-    with pytest.raises(PolicyError, match="torn or was changed"):
+    with pytest.raises(PolicyError, match="truncated or corrupt"):
         Policy.from_bytes(torn)
     changed = bytearray(path.read_bytes())
     changed[len(changed) // 2] ^= 1
-    with pytest.raises(PolicyError, match="torn or was changed"):
+    with pytest.raises(PolicyError, match="truncated or corrupt"):
         Policy.from_bytes(bytes(changed))
     with pytest.raises(PolicyError, match="cannot read the policy file"):
         Policy.load(tmp_path / "nowhere")

@@ -17,7 +17,6 @@ import json
 import math
 import os
 import struct
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,16 +24,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.errors import CobreError, OutputError
+from pycobre.errors import CobreError
 
-__all__ = ["Container", "pack", "read", "remove_unfinished", "unpack", "write_atomically"]
+__all__ = ["Container", "pack", "read", "unpack"]
 
 MAGIC = b"\x89COBRE\n\x1a"
 ALIGNMENT = 64
 _SIZE = struct.Struct("<Q")
 _CHECKSUM_BYTES = 32
 _KINDS = frozenset("biufc")
-_UNFINISHED = ".part"
 
 
 @dataclass(frozen=True)
@@ -88,8 +86,8 @@ def unpack(data: bytes, kind: str, version: int, *, where: str, error: type[Cobr
         or hashlib.sha256(checked).digest() != data[-_CHECKSUM_BYTES:]
     ):
         raise error(
-            f"{where}: the checksum does not match its {len(data)} bytes: the file is torn or was changed. "
-            "Use an earlier copy."
+            f"{where}: checksum mismatch over its {len(data)} bytes: the file is truncated or corrupt. "
+            "Restore an earlier copy."
         )
     (size,) = _SIZE.unpack_from(data, len(MAGIC))
     start = len(MAGIC) + _SIZE.size
@@ -123,40 +121,6 @@ def read(path: str | os.PathLike[str], kind: str, version: int, *, error: type[C
     return unpack(data, kind, version, where=str(path), error=error)
 
 
-def write_atomically(path: str | os.PathLike[str], data: bytes | Iterable[bytes]) -> None:
-    """Write beside `path`, flush to the disk, rename: readers see all of it or nothing."""
-    import tempfile  # brings the archive formats along, which nobody who reads needs
-
-    target = Path(path)
-    temporary = ""
-    try:
-        descriptor, temporary = tempfile.mkstemp(_UNFINISHED, f".{target.name}.", target.parent)
-        with os.fdopen(descriptor, "wb") as file:
-            for block in (data,) if isinstance(data, bytes) else data:
-                file.write(block)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-        _sync_directory(target.parent)
-    except OSError as cause:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
-        raise OutputError(
-            f"{target}: cannot write: {cause.strerror}. What was there before is untouched; "
-            "free some space or choose another directory."
-        ) from cause
-
-
-def remove_unfinished(directory: str | os.PathLike[str]) -> None:
-    """Remove what processes that were killed while they wrote have left anywhere under `directory`.
-
-    Requires that nobody is writing there now.
-    """
-    for path in Path(directory).rglob(f".*{_UNFINISHED}"):
-        path.unlink(missing_ok=True)
-
-
 def _view(data: memoryview, start: int, dtype: str, shape: list[int]) -> NDArray[Any]:
     kind = np.dtype(dtype)
     if kind.kind not in _KINDS or kind.itemsize == 0:
@@ -171,17 +135,3 @@ def _view(data: memoryview, start: int, dtype: str, shape: list[int]) -> NDArray
 
 def _aligned(offset: int) -> int:
     return -(-offset // ALIGNMENT) * ALIGNMENT
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
-
-
-def _sync_directory(directory: Path) -> None:
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
+from pycobre._util.suggest import did_you_mean
 from pycobre.errors import OptionError
 from pycobre.sddp import AnyOf, IterationLimit, RiskMeasure, TimeLimit, TrainOptions
 
@@ -47,8 +47,8 @@ def _replaced(holder: Any, steps: list[str], value: Any, path: str) -> Any:
     name, *rest = steps
     names = [item.name for item in fields(holder)]
     if name not in names:
-        near = difflib.get_close_matches(name, [*names, *_SHORTHANDS], 1)
-        hint = f" Did you mean {near[0]!r}?" if near else f" There are: {', '.join([*names, *_SHORTHANDS])}."
+        known = [*names, *_SHORTHANDS]
+        hint = did_you_mean(name, known, f"There are: {', '.join(known)}.")
         raise OptionError(f"{path}: there is no such option.{hint}")
     before = getattr(holder, name)
     if rest:

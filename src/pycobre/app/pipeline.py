@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pycobre
-from pycobre._util.container import remove_unfinished
+from pycobre._util.files import remove_unfinished
 from pycobre.app.origin import refuse_another_case, write_origin
 from pycobre.app.report import Report
 from pycobre.app.request import Request

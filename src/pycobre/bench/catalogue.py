@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pycobre._util.suggest import did_you_mean
 from pycobre.errors import OptionError
 
 __all__ = ["CATALOGUE", "Benchmark", "find_scripts", "select"]
@@ -77,8 +77,7 @@ def select(names: Sequence[str]) -> list[Benchmark]:
         found = {key: each for key, each in CATALOGUE.items() if key == name}
         found = found or {key: each for key, each in CATALOGUE.items() if key.startswith(name)}
         if not found:
-            near = difflib.get_close_matches(name, CATALOGUE, 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, CATALOGUE)
             raise OptionError(f"there is no benchmark {name!r}.{hint} `pycobre bench --list` names them all.")
         chosen.update(found)
     return list(chosen.values())

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from pycobre._util.container import Container, pack, read, unpack, write_atomically
+from pycobre._util.container import Container, pack, read, unpack
+from pycobre._util.files import write_atomically
 from pycobre.errors import ProblemError
 from pycobre.problem.api import Arcs, Node, Noise, Problem, Sense, State
 from pycobre.solver.api import Floors, LpTemplate, PatchPlan

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from pycobre._util.container import write_atomically
+from pycobre._util.files import write_atomically
 from pycobre.errors import PolicyError
 from pycobre.problem import Problem
 from pycobre.sddp.cuts import Cuts

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import field, fields, is_dataclass
 
 import numpy as np
 
 from pycobre._util.frozen import frozen
+from pycobre._util.suggest import did_you_mean
 from pycobre.errors import OptionError
 from pycobre.problem import ROOT, Problem
 from pycobre.sddp.risk import Expectation, RiskMeasure
@@ -71,8 +71,7 @@ class TrainOptions:
         found.update((index, Expectation()) for index in range(len(names)))
         for name, measure in self.risk.items():
             if name not in names:
-                near = difflib.get_close_matches(name, names, 1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
+                hint = did_you_mean(name, names)
                 raise OptionError(f"risk: there is no node {name!r} in problem {problem.name!r}.{hint}")
             found[names.index(name)] = measure
         return found

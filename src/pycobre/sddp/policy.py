@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 from collections.abc import Iterator
@@ -14,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from pycobre._util import container
 from pycobre._util.arrays import F64
+from pycobre._util.files import write_atomically
 from pycobre._util.frozen import frozen
+from pycobre._util.suggest import did_you_mean
 from pycobre.errors import PolicyError
 from pycobre.problem import Problem, Sense
 from pycobre.sddp.cuts import Cuts
@@ -124,8 +125,7 @@ class Policy:
         """The position of a node given by name or position."""
         if isinstance(node, str):
             if node not in self.node_names:
-                near = difflib.get_close_matches(node, self.node_names, 1)
-                hint = f" Did you mean {near[0]!r}?" if near else ""
+                hint = did_you_mean(node, self.node_names)
                 raise PolicyError(f"the policy of {self.problem_name!r} has no node {node!r}.{hint}")
             return self.node_names.index(node)
         if not 0 <= node < len(self.node_names):
@@ -179,7 +179,7 @@ class Policy:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to a file, which appears whole or not at all."""
-        container.write_atomically(path, self.to_bytes())
+        write_atomically(path, self.to_bytes())
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Policy:

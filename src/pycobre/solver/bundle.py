@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre._util.container import Container, pack, read, write_atomically
+from pycobre._util.container import Container, pack, read
+from pycobre._util.files import write_atomically
 from pycobre._util.frozen import frozen
 from pycobre.errors import SolverError
 from pycobre.solver.api import (

@@ -44,7 +44,9 @@ def prepare() -> None:
 
 
 def _wrap_everything() -> None:
-    from pycobre._util import container
+    from pycobre._util import files
+
+    _wrap(files, "write_atomically", "write")  # before others take the name over
     from pycobre.comm.api import Communicator, SharedMemoryProvider, SharedRegion
     from pycobre.launch.channel import Channel
     from pycobre.solver.engine import HighsEngine
@@ -56,7 +58,6 @@ def _wrap_everything() -> None:
     _wrap(SharedMemoryProvider, "create_shared_region", "region")
     _wrap(SharedRegion, "fence", "fence")
     _wrap(HighsEngine, "solve", "solve")
-    _wrap(container, "write_atomically", "write")
     _wrap(os, "fsync", "fsync")
     _wrap_replace()
     _account_for_errors(Channel)

@@ -40,7 +40,7 @@ def test_the_same_case_comes_out(case: Case) -> None:
 def test_what_is_not_of_the_model_is_refused() -> None:
     case = EXAMPLES["one-reservoir"].build()
     object.__setattr__(case, "hydros", (object(),))
-    with pytest.raises(CaseError, match=r"expected values of pycobre\.hydro\.model, got <object"):
+    with pytest.raises(CaseError, match=r"expected values of pycobre\.hydro\.model, got object"):
         case_to_data(case)
 
 

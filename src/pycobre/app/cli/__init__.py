@@ -42,7 +42,7 @@ _NEXT = "Every command explains itself: pycobre COMMAND --help"
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    arguments = _parser(words).understand(words)
+    arguments = _parser(words).parse(words)
     warnings.showwarning = lambda message, *rest: print(f"warning: {message}", file=sys.stderr)
     command = importlib.import_module(f"pycobre.app.cli.{arguments.command}")
     try:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NoReturn
+
+from pycobre._util.suggest import nearest
 
 __all__ = ["Parser"]
 
@@ -15,15 +17,15 @@ MISUNDERSTOOD = 2
 class Parser(argparse.ArgumentParser):
     """The parser of `pycobre` and of each of its commands."""
 
-    def understand(self, words: Sequence[str]) -> argparse.Namespace:
+    def parse(self, words: Sequence[str]) -> argparse.Namespace:
         """What the words ask for; a word too many is an error of the command that was given it."""
         asked = next((word for word in words if not word.startswith("-")), None)
         self._near = self._nearest_command(asked)
-        arguments, strangers = self.parse_known_args(words)
+        arguments, unrecognized = self.parse_known_args(words)
         command: Parser = arguments.parser
-        if strangers:
-            command._near = command._nearest_option(strangers[0])
-            command.error(f"unrecognized arguments: {' '.join(strangers)}")
+        if unrecognized:
+            command._near = command._nearest_option(unrecognized[0])
+            command.error(f"unrecognized arguments: {' '.join(unrecognized)}")
         return arguments
 
     def error(self, message: str) -> NoReturn:
@@ -38,14 +40,8 @@ class Parser(argparse.ArgumentParser):
         names = next((action.choices for action in self._actions if action.dest == "command"), None) or ()
         if asked is None or asked in names:
             return None
-        near = _nearest(asked, names)
+        near = nearest(asked, names)
         return f"{self.prog} {near}" if near else None
 
-    def _nearest_option(self, stranger: str) -> str | None:
-        return _nearest(stranger.partition("=")[0], self._option_string_actions)
-
-
-def _nearest(word: str, known: Iterable[str]) -> str | None:
-    import difflib  # not before it is needed: every command starts with this module
-
-    return next(iter(difflib.get_close_matches(word, list(known), 1)), None)
+    def _nearest_option(self, argument: str) -> str | None:
+        return nearest(argument.partition("=")[0], self._option_string_actions)

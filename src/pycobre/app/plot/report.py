@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre._util.container import write_atomically
+from pycobre._util.files import write_atomically
 from pycobre.app.plot.summary import QUANTILES, Band, Summary, summarise
 from pycobre.app.results.directory import open_results
 from pycobre.errors import OutputError

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre._util.container import write_atomically
+from pycobre._util.files import write_atomically
 from pycobre.app.results.schemas import Table
 from pycobre.errors import OutputError
 

@@ -10,11 +10,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from datetime import date
 from typing import Any
 
 from numpy.typing import NDArray
 
+from pycobre._util.codec import Codec
 from pycobre.errors import CaseError
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.record import RECORDS
@@ -22,8 +22,13 @@ from pycobre.hydro.model.table import Table
 
 __all__ = ["case_from_data", "case_to_data", "identity"]
 
-# The key that no record has: under it stands what an object is.
-_KIND = ""
+_CODEC = Codec(
+    RECORDS,
+    tag="",  # the key that no record has
+    root="case",
+    error=CaseError,
+    foreign="expected values of pycobre.hydro.model, got {}. Build it from those classes.",
+)
 
 
 def case_to_data(case: Case) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -33,7 +38,7 @@ def case_to_data(case: Case) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     for section in fields(case):
         value = getattr(case, section.name)
         if not isinstance(value, Table):
-            sections[section.name] = _plain(value)
+            sections[section.name] = _CODEC.encode(value, section.name)
         elif len(value):
             for column in fields(value):
                 array = getattr(value, column.name)
@@ -49,7 +54,7 @@ def case_from_data(sections: Mapping[str, Any], columns: Mapping[str, NDArray[An
     for name, column in columns.items():
         section, _, key = name.partition("/")
         tables.setdefault(section, {})[key] = column
-    made: dict[str, Any] = {name: _value(value) for name, value in sections.items()}
+    made: dict[str, Any] = {name: _CODEC.decode(value, name) for name, value in sections.items()}
     for each in fields(Case):
         if each.name in tables:
             assert each.default_factory is not MISSING  # every table may be absent
@@ -78,33 +83,3 @@ def identity(case: Case) -> dict[str, Any]:
             name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files) if name != "config.json"
         },
     }
-
-
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, str | int | float):
-        return value
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    if isinstance(value, date):
-        return {_KIND: "date", "day": value.isoformat()}
-    if isinstance(value, Mapping):
-        return {_KIND: "mapping", "items": [[key, _plain(item)] for key, item in value.items()]}
-    kind = type(value).__name__
-    if RECORDS.get(kind) is not type(value):
-        raise CaseError(
-            f"case: expected values of pycobre.hydro.model, got {value!r}. Build it from those classes."
-        )
-    return {_KIND: kind, **{each.name: _plain(getattr(value, each.name)) for each in fields(value)}}
-
-
-def _value(data: Any) -> Any:
-    if isinstance(data, list):
-        return tuple(_value(item) for item in data)
-    if not isinstance(data, dict):
-        return data
-    kind = data[_KIND]
-    if kind == "date":
-        return date.fromisoformat(data["day"])
-    if kind == "mapping":
-        return {key: _value(item) for key, item in data["items"]}
-    return RECORDS[kind](**{name: _value(value) for name, value in data.items() if name != _KIND})

@@ -9,13 +9,13 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Any, get_args, get_type_hints
 
 from pydantic_core import ValidationError
 
 from pycobre._util.frozen import frozen
+from pycobre._util.suggest import nearest
 from pycobre.hydro.files.json_types import reader, writer
 from pycobre.hydro.model.config import Config
 from pycobre.hydro.model.constraints import GenericConstraint, NamedExpression, ScalarParameter
@@ -240,8 +240,8 @@ def _finding(file: str, root: Any, data: Any, error: Any) -> Finding:
     suggestion = ""
     if kind == "unknown_key":
         value = ""
-        near = get_close_matches(key, _allowed_keys(root, holder), n=1)
-        suggestion = f"Did you mean {near[0]!r}?" if near else "Remove it."
+        near = nearest(key, _allowed_keys(root, holder))
+        suggestion = f"Did you mean {near!r}?" if near else "Remove it."
     layer = Layer.PARSE if kind == "malformed_json" else Layer.SCHEMA
     return Finding(
         kind=kind, layer=layer, file=file, where=where, rule=rule, value=value, suggestion=suggestion

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import is_dataclass, replace
-from difflib import get_close_matches
 from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 
+from pycobre._util.suggest import nearest
 from pycobre.errors import OptionError
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.config import Config
@@ -78,15 +78,14 @@ def _other_variant(kind: Any, group: Mapping[str, Any], value: Mapping[str, Any]
 
 
 def _stranger(path: str, above: list[str], name: str, keys: Mapping[str, Any]) -> str:
-    near = get_close_matches(name, sorted(keys), n=1)
+    near = nearest(name, keys)
     if near:
-        guess = ".".join([*above, near[0]])
+        guess = ".".join([*above, near])
         whole = ".".join([guess, *path.split(".")[len(above) + 1 :]])
         guess = whole if whole in _paths() else guess
     else:  # the right word, perhaps, in the wrong place
         elsewhere = [known for known in _paths() if known.rpartition(".")[2] == name]
-        everywhere = elsewhere or get_close_matches(path, _paths(), n=1)
-        guess = everywhere[0] if everywhere else ""
+        guess = elsewhere[0] if elsewhere else nearest(path, _paths()) or ""
     place = f"in {'.'.join(above)!r}" if above else "in the configuration"
     choice = f"Did you mean {guess!r}?" if guess else f"There are: {', '.join(sorted(keys))}."
     return f"config override {path}: there is no key {name!r} {place}. {choice}"

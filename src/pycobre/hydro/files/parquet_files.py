@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import Field, fields
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.suggest import nearest
 from pycobre.hydro.model import constraints as con
 from pycobre.hydro.model import scenarios as sce
 from pycobre.hydro.model.case import SECTIONS
@@ -88,14 +88,14 @@ def read_parquet(content: bytes, section: str) -> tuple[Table | None, list[Findi
     for f in fields(cls):
         if f.name not in data.column_names:
             if not f.metadata["optional"]:
-                near = get_close_matches(f.name, set(data.column_names) - names, n=1)
+                near = nearest(f.name, set(data.column_names) - names)
                 findings.append(
                     _problem(
                         "missing_column",
                         file,
                         f.name,
                         "the column is required",
-                        suggestion=f"Is {near[0]!r} meant to be it?" if near else "",
+                        suggestion=f"Is {near!r} meant to be it?" if near else "",
                     )
                 )
             continue
@@ -103,7 +103,7 @@ def read_parquet(content: bytes, section: str) -> tuple[Table | None, list[Findi
         findings += problems
         columns[f.name] = values
     for name in sorted(set(data.column_names) - names - _IGNORED.get(section, set())):
-        near = get_close_matches(name, names - set(data.column_names), n=1, cutoff=0.8)
+        near = nearest(name, names - set(data.column_names), cutoff=0.8)
         # What looks like a column that is not there is one misspelt; other columns are the author's own.
         findings.append(
             Finding(
@@ -113,7 +113,7 @@ def read_parquet(content: bytes, section: str) -> tuple[Table | None, list[Findi
                 where=name,
                 rule="the column has no meaning here and is not read",
                 severity=Severity.ERROR if near else Severity.WARNING,
-                suggestion=f"Did you mean {near[0]!r}?" if near else "",
+                suggestion=f"Did you mean {near!r}?" if near else "",
             )
         )
     if any(f.severity is Severity.ERROR for f in findings):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from pycobre._util.suggest import nearest
 from pycobre.errors import CaseError
 from pycobre.hydro.checks import run_checks, said
 from pycobre.hydro.files.old_form import is_old_form, old_form_finding
@@ -96,11 +96,10 @@ def _strange_folders(root: Path) -> list[Finding]:
             layer=Layer.FILES,
             file=name,
             rule="the folder is not part of a case and is not read",
-            suggestion=f"Did you mean {near[0]!r}?",
+            suggestion=f"Did you mean {near!r}?",
         )
         for name in there
-        if name not in _FOLDERS
-        and (near := get_close_matches(name, set(_FOLDERS) - set(there), n=1, cutoff=0.8))
+        if name not in _FOLDERS and (near := nearest(name, set(_FOLDERS) - set(there), cutoff=0.8))
     ]
 
 
@@ -153,12 +152,12 @@ def _stranger(file: str, files: Mapping[str, bytes]) -> Finding:
     folder, _, name = file.rpartition("/")
     siblings = {known.rpartition("/")[2]: known for known in SECTIONS.values() if known not in files}
     siblings = {n: known for n, known in siblings.items() if known.rpartition("/")[0] == folder}
-    near = get_close_matches(name, sorted(siblings), n=1, cutoff=0.8)
+    near = nearest(name, siblings, cutoff=0.8)
     return Finding(
         kind="unknown_file",
         layer=Layer.FILES,
         file=file,
         rule="the file is not part of a case and is not read",
         severity=Severity.ERROR if near else Severity.WARNING,
-        suggestion=f"Did you mean {siblings[near[0]]!r}?" if near else "",
+        suggestion=f"Did you mean {siblings[near]!r}?" if near else "",
     )

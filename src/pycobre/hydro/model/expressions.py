@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pycobre._util.frozen import frozen
+from pycobre._util.suggest import nearest
 
 __all__ = ["BLOCK_VARIABLES", "STAGE_VARIABLES", "ExpressionError", "Linear", "Term", "Variable", "parse"]
 
@@ -171,10 +172,8 @@ class _Parser:
     def _variable(self) -> Variable:
         place, name = self._place(), self._take()
         if name not in BLOCK_VARIABLES | STAGE_VARIABLES:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, sorted(BLOCK_VARIABLES | STAGE_VARIABLES), n=1)
-            hint = f"; did you mean {near[0]}?" if near else ""
+            near = nearest(name, BLOCK_VARIABLES | STAGE_VARIABLES)
+            hint = f"; did you mean {near}?" if near else ""
             raise self._error(place, f"a known variable, got {name}{hint}", said=True)
         self._need("(")
         found = Variable(name, self._integer())

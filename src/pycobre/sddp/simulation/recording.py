@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import Any, Literal
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from pycobre._util.arrays import F64, I32, I64
 from pycobre._util.frozen import frozen
+from pycobre._util.suggest import did_you_mean
 from pycobre.comm import Communicator
 from pycobre.errors import OptionError
 from pycobre.problem import Problem, Sense
@@ -202,8 +202,7 @@ def _resolve(
     names = tuple(known) if wanted == "all" else tuple(wanted)
     for name in names:
         if name not in known:
-            near = difflib.get_close_matches(name, known, 1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, known)
             raise OptionError(f"record: there is no {what} {name!r} in any node.{hint}")
     found = []
     for table in tables:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from pycobre._util import container
+from pycobre._util.files import write_atomically
 from pycobre.errors import OptionError, OutputError, PolicyError
 from pycobre.sddp.training.outcome import Receipt
 from pycobre.sddp.training.state import TrainingState
@@ -64,7 +65,7 @@ class Checkpoints:
         """Write one file and drop the oldest beyond `KEPT`."""
         data = pack_checkpoint(state)
         path = self._directory / f"{state.iteration:08d}{SUFFIX}"
-        container.write_atomically(path, data)
+        write_atomically(path, data)
         for old in _files(self._directory)[KEPT:]:
             old.unlink()
         self._written_at = self._clock()
