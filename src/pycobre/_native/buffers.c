@@ -7,13 +7,15 @@
 
 /* Two arrays of one type in separate memory. */
 static bool look_at_pair(PyObject *const *args, Py_buffer *send, Py_buffer *recv) {
-    if (!ndarray_look(args[0], false, send) || !ndarray_look(args[1], true, recv)) return false;
+    if (!ndarray_look(args[0], false, send) || !ndarray_look(args[1], true, recv))
+        return false;
     const char *a = send->buf, *b = recv->buf;
     return send->format[0] == recv->format[0] && (a + send->len <= b || b + recv->len <= a);
 }
 
 static bool expect(const char *name, Py_ssize_t given, Py_ssize_t wanted) {
-    if (given == wanted) return true;
+    if (given == wanted)
+        return true;
     PyErr_Format(PyExc_TypeError, "%s: expected %zd arguments, got %zd", name, wanted, given);
     return false;
 }
@@ -21,7 +23,8 @@ static bool expect(const char *name, Py_ssize_t given, Py_ssize_t wanted) {
 static PyObject *fits_allreduce(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     (void)module;
     Py_buffer send, recv;
-    if (!expect("fits_allreduce", nargs, 2)) return NULL;
+    if (!expect("fits_allreduce", nargs, 2))
+        return NULL;
     return PyBool_FromLong(look_at_pair(args, &send, &recv) && send.len == recv.len && send.len > 0 &&
                            send.format[0] != '?');
 }
@@ -29,9 +32,11 @@ static PyObject *fits_allreduce(PyObject *module, PyObject *const *args, Py_ssiz
 static PyObject *fits_allgatherv(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     (void)module;
     Py_buffer send, recv;
-    if (!expect("fits_allgatherv", nargs, 4)) return NULL;
+    if (!expect("fits_allgatherv", nargs, 4))
+        return NULL;
     Py_ssize_t count = PyLong_AsSsize_t(args[2]), needed = PyLong_AsSsize_t(args[3]);
-    if (PyErr_Occurred()) PyErr_Clear(); /* a size beyond any array's: -1 fits none */
+    if (PyErr_Occurred())
+        PyErr_Clear(); /* a size beyond any array's: -1 fits none */
     return PyBool_FromLong(count >= 0 && needed >= 0 && look_at_pair(args, &send, &recv) &&
                            send.len / send.itemsize == count && recv.len / recv.itemsize >= needed);
 }
@@ -39,7 +44,8 @@ static PyObject *fits_allgatherv(PyObject *module, PyObject *const *args, Py_ssi
 static PyObject *fits_broadcast(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     (void)module;
     Py_buffer buf;
-    if (!expect("fits_broadcast", nargs, 2)) return NULL;
+    if (!expect("fits_broadcast", nargs, 2))
+        return NULL;
     return PyBool_FromLong(ndarray_look(args[0], args[1] == Py_True, &buf));
 }
 
@@ -61,4 +67,6 @@ static struct PyModuleDef definition = {
     .m_slots = slots,
 };
 
-PyMODINIT_FUNC PyInit_buffers(void) { return PyModuleDef_Init(&definition); }
+PyMODINIT_FUNC PyInit_buffers(void) {
+    return PyModuleDef_Init(&definition);
+}

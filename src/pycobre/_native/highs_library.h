@@ -12,6 +12,7 @@
 typedef int32_t highs_int;
 
 /* F(return type, name, arguments) */
+/* clang-format off */
 #define HIGHS_FUNCTIONS(F)                                                                                     \
     F(void *, create, (void))                                                                                  \
     F(void, destroy, (void *))                                                                                 \
@@ -42,6 +43,7 @@ typedef int32_t highs_int;
     F(highs_int, getIntInfoValue, (const void *, const char *, highs_int *))                                   \
     F(double, getObjectiveValue, (const void *))                                                               \
     F(highs_int, getSolution, (const void *, double *, double *, double *, double *))
+/* clang-format on */
 
 #define DECLARE(type, name, arguments) type(*name) arguments;
 typedef struct {
@@ -50,14 +52,13 @@ typedef struct {
 #undef DECLARE
 
 /* Fill `library` from the shared object at `path`; returns what is missing, or NULL when all is there. */
-static const char *highs_library_open(highs_library *library, const char *path)
-{
+static const char *highs_library_open(highs_library *library, const char *path) {
     void *object = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (object == NULL)
         return dlerror();
-#define FIND(type, name, arguments)                                     \
-    *(void **)&library->name = dlsym(object, "Highs_" #name);           \
-    if (library->name == NULL)                                          \
+#define FIND(type, name, arguments)                           \
+    *(void **)&library->name = dlsym(object, "Highs_" #name); \
+    if (library->name == NULL)                                \
         return "the library does not export Highs_" #name;
     HIGHS_FUNCTIONS(FIND)
 #undef FIND

@@ -2,14 +2,13 @@
  *
  * `highs_library.h` finds the solver, `lp_chain.h` is the algorithm, `lp_team.h` shares it among threads; this file
  * and `lp_solve.h` are the border to Python: they take buffers, check their sizes, release the GIL, and hand a failed
- * opening back so that the one retry ladder (pycobre/solver/recovery.py) can try to mend it through the small verbs of
+ * opening back so that the recovery (pycobre/solver/recovery.py) can try to solve it through the small verbs of
  * `Session`. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include "lp_solve.h"
 
-static PyObject *Session_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
-{
+static PyObject *Session_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     (void)kwargs;
     if (!PyArg_ParseTuple(args, ""))
         return NULL;
@@ -22,7 +21,7 @@ static PyObject *Session_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
         return NULL;
     memset(&self->session, 0, sizeof self->session);
     self->model = NULL;
-    self->mended_col = self->mended_row = NULL;
+    self->recovered_col = self->recovered_row = NULL;
     self->failed = false;
     self->team = NULL;
     self->helpers = NULL;
@@ -35,21 +34,19 @@ static PyObject *Session_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     return (PyObject *)self;
 }
 
-static void Session_dealloc(PyObject *object)
-{
+static void Session_dealloc(PyObject *object) {
     Session *self = (Session *)object;
     PyTypeObject *type = Py_TYPE(object);
     team_free(self->team);
     Py_XDECREF(self->helpers);
     session_free(&self->session);
-    FREE(self->mended_col), FREE(self->mended_row);
+    FREE(self->recovered_col), FREE(self->recovered_row);
     Py_XDECREF(self->model);
     PyObject_Free(object);
     Py_DECREF(type);
 }
 
-static PyObject *Session_set_option(PyObject *object, PyObject *args)
-{
+static PyObject *Session_set_option(PyObject *object, PyObject *args) {
     void *highs = ((Session *)object)->session.highs;
     const char *name;
     PyObject *value;
@@ -72,15 +69,13 @@ static PyObject *Session_set_option(PyObject *object, PyObject *args)
     return PyErr_Occurred() ? NULL : PyBool_FromLong(status == 0);
 }
 
-static PyObject *Session_clear(PyObject *object, PyObject *args)
-{
+static PyObject *Session_clear(PyObject *object, PyObject *args) {
     (void)args;
     library.clearSolver(((Session *)object)->session.highs);
     Py_RETURN_NONE;
 }
 
-static PyObject *Session_run(PyObject *object, PyObject *args)
-{
+static PyObject *Session_run(PyObject *object, PyObject *args) {
     void *highs = ((Session *)object)->session.highs;
     (void)args;
     Py_BEGIN_ALLOW_THREADS
@@ -89,8 +84,7 @@ static PyObject *Session_run(PyObject *object, PyObject *args)
     return PyLong_FromLong(library.getModelStatus(highs));
 }
 
-static PyObject *Session_keep_basis(PyObject *object, PyObject *args)
-{
+static PyObject *Session_keep_basis(PyObject *object, PyObject *args) {
     Session *self = (Session *)object;
     lp_session *s = &self->session;
     highs_int valid = 0;
@@ -98,38 +92,36 @@ static PyObject *Session_keep_basis(PyObject *object, PyObject *args)
     library.getIntInfoValue(s->highs, "basis_validity", &valid);
     if (s->model == NULL || !valid)
         Py_RETURN_FALSE;
-    if (!RESIZE(self->mended_col, s->model->num_col) || !RESIZE(self->mended_row, s->model->num_row + s->num_present))
+    if (!RESIZE(self->recovered_col, s->model->num_col) ||
+        !RESIZE(self->recovered_row, s->model->num_row + s->num_present))
         return PyErr_NoMemory();
-    library.getBasis(s->highs, self->mended_col, self->mended_row);
+    library.getBasis(s->highs, self->recovered_col, self->recovered_row);
     Py_RETURN_TRUE;
 }
 
-static PyObject *Session_put_basis(PyObject *object, PyObject *args)
-{
+static PyObject *Session_put_basis(PyObject *object, PyObject *args) {
     Session *self = (Session *)object;
     (void)args;
-    if (self->mended_col != NULL)
-        library.setBasis(self->session.highs, self->mended_col, self->mended_row);
+    if (self->recovered_col != NULL)
+        library.setBasis(self->session.highs, self->recovered_col, self->recovered_row);
     Py_RETURN_NONE;
 }
 
-static PyObject *Session_present(PyObject *object, PyObject *args)
-{
+static PyObject *Session_present(PyObject *object, PyObject *args) {
     const lp_session *s = &((Session *)object)->session;
     (void)args;
-    return PyBytes_FromStringAndSize((const char *)s->present, (Py_ssize_t)s->num_present * (Py_ssize_t)sizeof(int32_t));
+    return PyBytes_FromStringAndSize((const char *)s->present,
+                                     (Py_ssize_t)s->num_present * (Py_ssize_t)sizeof(int32_t));
 }
 
-static PyObject *Session_kept_slots(PyObject *object, PyObject *args)
-{
+static PyObject *Session_kept_slots(PyObject *object, PyObject *args) {
     const lp_session *s = &((Session *)object)->session;
     (void)args;
     return PyBytes_FromStringAndSize((const char *)s->kept_slots, (Py_ssize_t)s->kept * (Py_ssize_t)sizeof(int32_t));
 }
 
 /* Lead the sessions of a tuple: `solve_together` shares chains with them. `awake`: there is a core for each. */
-static PyObject *Session_lead(PyObject *object, PyObject *args)
-{
+static PyObject *Session_lead(PyObject *object, PyObject *args) {
     Session *self = (Session *)object;
     PyObject *helpers;
     lp_session *sessions[64] = {&self->session};
@@ -155,6 +147,7 @@ static PyObject *Session_lead(PyObject *object, PyObject *args)
 /* ---- Session.solve ---- */
 
 /* The arrays of a block in the order of the tuple that Python passes. A(type, name, count, access) */
+/* clang-format off */
 #define BLOCK_ARRAYS(A)                                                                                       \
     A(double, x, chains * m->inputs_size, READ)                                                               \
     A(double, values, (b.values_per_chain ? chains : 1) * b.openings * b.plan, READ)                          \
@@ -184,21 +177,20 @@ static PyObject *Session_lead(PyObject *object, PyObject *args)
     A(int32_t, basis_owner, chains, WRITE)                                                                    \
     A(int64_t, dealt, 1, WRITE)                                                                               \
     A(uint8_t, taken, chains, WRITE)
+/* clang-format on */
 
 #define COUNT(type, name, count, access) +1
 enum { BLOCK_ARRAY_COUNT = 0 BLOCK_ARRAYS(COUNT), READ = 0, WRITE = 1 };
 #undef COUNT
 
-static bool pool_fits(pool_view *pool, const Py_buffer *intercept, const Py_buffer *slope, const Py_buffer *active)
-{
+static bool pool_fits(pool_view *pool, const Py_buffer *intercept, const Py_buffer *slope, const Py_buffer *active) {
     const Py_ssize_t count = pool->count, f64 = (Py_ssize_t)sizeof(double);
     return count >= 0 && intercept->len >= count * f64 && slope->len >= count * pool->width * f64 &&
            (active->buf == NULL || active->len >= count);
 }
 
 /* Take the arguments of a block and solve it, alone or (`together`) with the helpers. */
-static PyObject *solve_block(PyObject *object, PyObject *args, bool together)
-{
+static PyObject *solve_block(PyObject *object, PyObject *args, bool together) {
     Session *self = (Session *)object;
     PyObject *model_object, *arrays, *result = NULL;
     lp_block b = {0};
@@ -228,13 +220,13 @@ static PyObject *solve_block(PyObject *object, PyObject *args, bool together)
         BLOCK_ARRAYS(MEMBER)
 #undef MEMBER
     } view;
-#define TAKE(type, name, count, access)                                                                       \
-    view.name = &views[at];                                                                                   \
-    if (PyTuple_GetItem(arrays, at) != Py_None) {                                                             \
-        if (!take(PyTuple_GetItem(arrays, at), view.name, sizeof(type), count, access, #name))                \
-            goto done;                                                                                        \
-        array.name = view.name->buf;                                                                          \
-    }                                                                                                         \
+#define TAKE(type, name, count, access)                                                        \
+    view.name = &views[at];                                                                    \
+    if (PyTuple_GetItem(arrays, at) != Py_None) {                                              \
+        if (!take(PyTuple_GetItem(arrays, at), view.name, sizeof(type), count, access, #name)) \
+            goto done;                                                                         \
+        array.name = view.name->buf;                                                           \
+    }                                                                                          \
     at++;
     BLOCK_ARRAYS(TAKE)
 #undef TAKE
@@ -267,9 +259,13 @@ done:
     return result;
 }
 
-static PyObject *Session_solve(PyObject *object, PyObject *args) { return solve_block(object, args, false); }
+static PyObject *Session_solve(PyObject *object, PyObject *args) {
+    return solve_block(object, args, false);
+}
 
-static PyObject *Session_solve_together(PyObject *object, PyObject *args) { return solve_block(object, args, true); }
+static PyObject *Session_solve_together(PyObject *object, PyObject *args) {
+    return solve_block(object, args, true);
+}
 
 static PyMethodDef Session_methods[] = {
     {"lead", Session_lead, METH_VARARGS, "Lead other sessions, each with a thread of its own."},
@@ -291,13 +287,11 @@ static PyType_Slot Session_slots[] = {
     {Py_tp_methods, Session_methods},
     {0, NULL},
 };
-static PyType_Spec Session_spec = {"pycobre._native.lp.Session", sizeof(Session), 0, Py_TPFLAGS_DEFAULT,
-                                   Session_slots};
+static PyType_Spec Session_spec = {"pycobre._native.lp.Session", sizeof(Session), 0, Py_TPFLAGS_DEFAULT, Session_slots};
 
 /* ---- module ---- */
 
-static PyObject *open_library(PyObject *module, PyObject *args)
-{
+static PyObject *open_library(PyObject *module, PyObject *args) {
     const char *path;
     (void)module;
     if (!PyArg_ParseTuple(args, "s", &path))
@@ -321,12 +315,18 @@ static PyMethodDef functions[] = {
 };
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "highs", "Blocks of chains of LPs, solved by HiGHS without the interpreter.", -1, functions,
-    NULL, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT,
+    "lp",
+    "Blocks of chains of LPs, solved by HiGHS without the interpreter.",
+    -1,
+    functions,
+    NULL,
+    NULL,
+    NULL,
+    NULL,
 };
 
-PyMODINIT_FUNC PyInit_highs(void)
-{
+PyMODINIT_FUNC PyInit_lp(void) {
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL)
         return NULL;

@@ -1,12 +1,11 @@
 /* Bases as statuses: from a chain's start, from and to HiGHS, from and to the tableau, and into the results. */
-#ifndef PYCOBRE_HIGHS_BASIS_H
-#define PYCOBRE_HIGHS_BASIS_H
+#ifndef PYCOBRE_LP_BASIS_H
+#define PYCOBRE_LP_BASIS_H
 
 #include "lp_session.h"
 
 /* The statuses of the chain's start, for columns, base rows and the pool rows present; false where it has none. */
-static bool start_statuses(lp_session *s, const lp_block *b, int32_t *missing)
-{
+static bool start_statuses(lp_session *s, const lp_block *b, int32_t *missing) {
     const lp_model *m = s->model;
     const int32_t at = b->starts > 1 ? s->chain : 0;
     if (b->starts == 0 || !b->start_known[at])
@@ -31,8 +30,7 @@ static bool start_statuses(lp_session *s, const lp_block *b, int32_t *missing)
 }
 
 /* Forget what HiGHS remembers and start from the statuses at hand, `missing` of whose binding rows are not there. */
-static void reset_highs(lp_session *s, bool known, int32_t missing)
-{
+static void reset_highs(lp_session *s, bool known, int32_t missing) {
     const lp_model *m = s->model;
     s->lib->clearSolver(s->highs);
     if (!known || m->num_row + s->num_present == 0 || missing > 1 ||
@@ -45,8 +43,7 @@ static void reset_highs(lp_session *s, bool known, int32_t missing)
 }
 
 /* The statuses of the tableau's basis. */
-static void tableau_statuses(lp_session *s)
-{
+static void tableau_statuses(lp_session *s) {
     const tableau *t = &s->tab;
     const lp_model *m = s->model;
     int32_t n = m->num_row;
@@ -66,8 +63,7 @@ static void tableau_statuses(lp_session *s)
 }
 
 /* Build the tableau of this chain with the basis of the statuses at hand (all logical where not `known`). */
-static bool begin_tableau(lp_session *s, const lp_block *b, bool known)
-{
+static bool begin_tableau(lp_session *s, const lp_block *b, bool known) {
     tableau *t = &s->tab;
     const lp_model *m = s->model;
     const double *x = b->x + (size_t)s->chain * (size_t)m->inputs_size;
@@ -88,7 +84,9 @@ static bool begin_tableau(lp_session *s, const lp_block *b, bool known)
         return false;
     for (int32_t v = 0; v < m->num_col + m->num_row + s->num_present; v++) {
         const int32_t row = v - m->num_col;
-        t->wanted[v] = (int8_t)(known ? row < 0 ? s->col_status[v] : s->row_status[row] : row < 0 ? AT_LOWER : IS_BASIC);
+        t->wanted[v] = (int8_t)(known     ? row < 0 ? s->col_status[v] : s->row_status[row]
+                                : row < 0 ? AT_LOWER
+                                          : IS_BASIC);
     }
     if (!tableau_build(t, b->pool, s->present, s->num_present))
         return false;
@@ -100,8 +98,7 @@ static bool begin_tableau(lp_session *s, const lp_block *b, bool known)
 }
 
 /* Keep the basis of the statuses at hand. */
-static bool keep_basis(lp_session *s, const lp_block *b)
-{
+static bool keep_basis(lp_session *s, const lp_block *b) {
     const lp_model *m = s->model;
     const size_t i = (size_t)s->chain;
     for (int32_t c = 0; c < m->num_col; c++)

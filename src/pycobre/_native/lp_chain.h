@@ -2,8 +2,8 @@
  *
  * Same calls on HiGHS, same pivots, same numbers, same order, hence same bits; read that file for what is done and why.
  * Nothing here touches Python. */
-#ifndef PYCOBRE_HIGHS_CHAIN_H
-#define PYCOBRE_HIGHS_CHAIN_H
+#ifndef PYCOBRE_LP_CHAIN_H
+#define PYCOBRE_LP_CHAIN_H
 
 #include "lp_basis.h"
 #include "lp_patch.h"
@@ -14,8 +14,7 @@ enum { POOL_ROWS_KEPT = 32 }; /* non-binding pool rows beyond these leave the ta
 enum { TABLEAU_PASSES = 3 };  /* times that one solve may build its tableau anew before HiGHS takes over */
 
 /* A new chain: its first pool rows, and its tableau or HiGHS's LP. */
-static bool chain_begin(lp_session *s, const lp_block *b, int32_t i)
-{
+static bool chain_begin(lp_session *s, const lp_block *b, int32_t i) {
     const lp_model *m = s->model;
     for (int32_t r = 0; r < s->num_present; r++)
         s->is_present[s->present[r]] = 0;
@@ -33,16 +32,14 @@ static bool chain_begin(lp_session *s, const lp_block *b, int32_t i)
     return s->tableau_ready = begin_tableau(s, b, start_statuses(s, b, &missing));
 }
 
-static void count_iterations(lp_session *s)
-{
+static void count_iterations(lp_session *s) {
     highs_int iterations = 0;
     s->lib->getIntInfoValue(s->highs, "simplex_iteration_count", &iterations);
     s->run_iterations += iterations;
 }
 
 /* θ and the outgoing state, projected into its bounds, from scaled column values. */
-static double read_state(lp_session *s, const double *z)
-{
+static double read_state(lp_session *s, const double *z) {
     const lp_model *m = s->model;
     for (int32_t k = 0; k < m->outputs_size; k++) {
         double value = z[m->outputs[k]] * m->output_factor[k];
@@ -55,8 +52,7 @@ static double read_state(lp_session *s, const double *z)
 /* Write one solve from scaled values; `row_dual` may be NULL where the block asks for none. Zeros lose their sign first:
  * it depends on which zeros a tableau skips. */
 static void write_results(lp_session *s, const lp_block *b, double objective, double head, const double *z,
-                          const double *col_dual, const double *row_dual)
-{
+                          const double *col_dual, const double *row_dual) {
     const lp_model *m = s->model;
     const size_t at = (size_t)s->chain * (size_t)b->openings + (size_t)s->opening;
     const double inverse_cost = 1.0 / m->cost_scale;
@@ -84,8 +80,7 @@ static void write_results(lp_session *s, const lp_block *b, double objective, do
 typedef enum { OPENING_SOLVED, OPENING_FAILED, OPENING_NO_MEMORY, OPENING_LEFT_TO_HIGHS } opening_end;
 
 /* Non-binding pool rows beyond the kept number leave, the oldest first. */
-static void thin_out(lp_session *s)
-{
+static void drop_loose_rows(lp_session *s) {
     tableau *t = &s->tab;
     int32_t spare = s->num_present - POOL_ROWS_KEPT, kept = 0;
     for (int32_t p = 0; p < t->pool_rows; p++) {
@@ -103,8 +98,7 @@ static void thin_out(lp_session *s)
     s->num_present = kept;
 }
 
-static opening_end solve_by_tableau(lp_session *s, const lp_block *b)
-{
+static opening_end solve_by_tableau(lp_session *s, const lp_block *b) {
     tableau *t = &s->tab;
     const lp_model *m = s->model;
     const double primal = b->primal_tolerance, dual = b->dual_tolerance;
@@ -112,10 +106,10 @@ static opening_end solve_by_tableau(lp_session *s, const lp_block *b)
     const int32_t limit = size < b->iteration_limit ? size : b->iteration_limit;
     t->pivots = 0;
     if (b->lazy && s->num_present > POOL_ROWS_KEPT)
-        thin_out(s);
+        drop_loose_rows(s);
     if (!patch_tableau(s, b))
         return OPENING_LEFT_TO_HIGHS;
-    for (int32_t mended = 0;;) {
+    for (int32_t rebuilt = 0;;) {
         const bool feasible = iterate(t, primal, dual, limit);
         if (!feasible) {
             s->run_iterations = t->pivots;
@@ -142,7 +136,7 @@ static opening_end solve_by_tableau(lp_session *s, const lp_block *b)
         if (good)
             break;
         /* The tableau has drifted, or bounds have: build it anew, a few times at most. */
-        if (mended++ == TABLEAU_PASSES || !refactor(t, b->pool) || !settle(t, dual)) {
+        if (rebuilt++ == TABLEAU_PASSES || !refactor(t, b->pool) || !set_nonbasic_values(t, dual)) {
             s->run_iterations = t->pivots;
             return OPENING_LEFT_TO_HIGHS;
         }
@@ -163,8 +157,7 @@ static opening_end solve_by_tableau(lp_session *s, const lp_block *b)
 }
 
 /* HiGHS's LP and basis for an opening that it begins. */
-static bool begin_highs(lp_session *s, const lp_block *b)
-{
+static bool begin_highs(lp_session *s, const lp_block *b) {
     int32_t missing = 0;
     bool known = false;
     if (s->use_tableau) {
@@ -188,9 +181,8 @@ static bool begin_highs(lp_session *s, const lp_block *b)
     return true;
 }
 
-/* Solve opening j of the current chain; `resumed` continues one whose last run the ladder has mended. */
-static opening_end solve_opening(lp_session *s, const lp_block *b, int32_t j, bool resumed)
-{
+/* Solve opening j of the current chain; `resumed` continues one whose last run the recovery has solved. */
+static opening_end solve_opening(lp_session *s, const lp_block *b, int32_t j, bool resumed) {
     s->opening = j;
     if (!resumed) {
         s->run_iterations = s->run_rounds = s->run_retries = 0;

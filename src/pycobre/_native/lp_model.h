@@ -1,12 +1,13 @@
 /* A prepared model as C sees it (pycobre/solver/prepare.py says what the arrays mean), and memory that grows. */
-#ifndef PYCOBRE_HIGHS_MODEL_H
-#define PYCOBRE_HIGHS_MODEL_H
+#ifndef PYCOBRE_LP_MODEL_H
+#define PYCOBRE_LP_MODEL_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 /* Arrays of a prepared model, in the order in which Python passes them: A(type, name). */
+/* clang-format off */
 #define MODEL_ARRAYS(A)                                                                                       \
     A(double, cost) A(double, col_lower) A(double, col_upper) A(double, row_lower) A(double, row_upper)       \
     A(int32_t, starts) A(int32_t, rows) A(double, values) A(double, row_scale) A(double, col_scale)           \
@@ -23,9 +24,12 @@
     A(double, floor_limit) A(int32_t, floor_at) A(int32_t, floor_starts) A(int32_t, floor_input)              \
     A(double, floor_coef) A(int32_t, effect_floor) A(int32_t, effect_at) A(double, effect_multiplier)         \
     A(int32_t, active) A(int32_t, active_at)
+/* clang-format on */
 
 typedef struct {
-#define MEMBER(type, name) const type *name; int32_t name##_size;
+#define MEMBER(type, name) \
+    const type *name;      \
+    int32_t name##_size;
     MODEL_ARRAYS(MEMBER)
 #undef MEMBER
     int32_t num_col, num_row, offset_from, head;
@@ -37,8 +41,7 @@ typedef struct {
 /* Give `array` room for `count` items; false (and the array as it was) when memory is short. */
 #define RESIZE(array, count) resize((void **)&(array), (size_t)(count) * sizeof *(array))
 
-static bool resize(void **array, size_t bytes)
-{
+static bool resize(void **array, size_t bytes) {
     void *larger = realloc(*array, bytes > 0 ? bytes : 1);
     if (larger != NULL)
         *array = larger;

@@ -1,20 +1,18 @@
 /* One opening's numbers: read from its patch vector, written into HiGHS's LP or into the tableau. */
-#ifndef PYCOBRE_HIGHS_PATCH_H
-#define PYCOBRE_HIGHS_PATCH_H
+#ifndef PYCOBRE_LP_PATCH_H
+#define PYCOBRE_LP_PATCH_H
 
 #include "lp_session.h"
 
 enum { SIDE_LOWER = 1, SIDE_UPPER = 2 };
 
-static const double *patch_vector(const lp_session *s, const lp_block *b, int32_t j)
-{
+static const double *patch_vector(const lp_session *s, const lp_block *b, int32_t j) {
     const size_t before = b->values_per_chain ? (size_t)s->chain * (size_t)b->openings : 0;
     return b->values + (before + (size_t)j) * (size_t)b->plan;
 }
 
 /* One opening's numbers: scaled bounds and costs of the patched places, and the outputs' own bounds. */
-static void read_patch(lp_session *s, const lp_block *b, int32_t j)
-{
+static void read_patch(lp_session *s, const lp_block *b, int32_t j) {
     const lp_model *m = s->model;
     const double *v = s->vector = patch_vector(s, b, j);
     const double *x = b->x + (size_t)s->chain * (size_t)m->inputs_size;
@@ -60,8 +58,7 @@ static void read_patch(lp_session *s, const lp_block *b, int32_t j)
         s->costs[c] = v[m->cost_from[c]] * m->cost_factor[c];
 }
 
-static bool patch_highs(lp_session *s)
-{
+static bool patch_highs(lp_session *s) {
     const lp_model *m = s->model;
     if (m->row_set_size > 0 &&
         s->lib->changeRowsBoundsBySet(s->highs, m->row_set_size, m->row_set, s->lower, s->upper) < 0)
@@ -83,8 +80,7 @@ static bool patch_highs(lp_session *s)
 }
 
 /* Take one opening's bounds and costs into the tableau; false where its basis is then not dual feasible. */
-static bool patch_tableau(lp_session *s, const lp_block *b)
-{
+static bool patch_tableau(lp_session *s, const lp_block *b) {
     tableau *t = &s->tab;
     const lp_model *m = s->model;
     for (int32_t k = 0; k < m->row_set_size; k++)
@@ -96,7 +92,7 @@ static bool patch_tableau(lp_session *s, const lp_block *b)
     if (m->cost_set_size > 0) {
         for (int32_t k = 0; k < m->cost_set_size; k++)
             t->cost[m->cost_set[k]] = s->costs[k];
-        price(t);
+        compute_reduced_costs(t);
         t->fresh = true;
     }
     for (int32_t k = 0; k < m->row_set_size; k++) {
@@ -107,7 +103,7 @@ static bool patch_tableau(lp_session *s, const lp_block *b)
     for (int32_t k = 0; k < m->col_set_size; k++)
         if (!set_bounds(t, m->col_set[k], s->col_low[k], s->col_up[k], b->dual_tolerance))
             return false;
-    return !t->fresh || settle(t, b->dual_tolerance);
+    return !t->fresh || set_nonbasic_values(t, b->dual_tolerance);
 }
 
 #endif

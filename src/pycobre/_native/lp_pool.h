@@ -4,8 +4,8 @@
  *
  * The four partial sums are the four lanes of one vector, so any vector width gives the same bits; the build
  * forbids fused multiply-add. */
-#ifndef PYCOBRE_HIGHS_POOL_H
-#define PYCOBRE_HIGHS_POOL_H
+#ifndef PYCOBRE_LP_POOL_H
+#define PYCOBRE_LP_POOL_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -32,8 +32,7 @@ typedef struct {
 #define WIDEST
 #endif
 
-static inline lanes load(const double *from)
-{
+static inline lanes load(const double *from) {
     lanes loaded;
     memcpy(&loaded, from, sizeof loaded);
     return loaded;
@@ -47,22 +46,19 @@ typedef int64_t picks __attribute__((vector_size(32)));
 #endif
 
 /* (p_0 + p_1) + (p_2 + p_3) of four rows at once. */
-static inline lanes add_lanes(lanes a, lanes b, lanes c, lanes d)
-{
+static inline lanes add_lanes(lanes a, lanes b, lanes c, lanes d) {
     const lanes ab = PICK(a, b, 0, 4, 2, 6) + PICK(a, b, 1, 5, 3, 7); /* a01 b01 a23 b23 */
     const lanes cd = PICK(c, d, 0, 4, 2, 6) + PICK(c, d, 1, 5, 3, 7);
     return PICK(ab, cd, 0, 1, 4, 5) + PICK(ab, cd, 2, 3, 6, 7);
 }
 
 /* The last `n` < 4 numbers of a row in the first lanes, zeros after them. */
-static inline lanes load_some(const double *from, size_t n)
-{
+static inline lanes load_some(const double *from, size_t n) {
     return (lanes){n > 0 ? from[0] : 0.0, n > 1 ? from[1] : 0.0, n > 2 ? from[2] : 0.0, 0.0};
 }
 
 /* The products with `point` of the four rows of `width` numbers from `row` on. */
-static inline __attribute__((always_inline)) lanes four_dots(const double *row, size_t width, const double *point)
-{
+static inline __attribute__((always_inline)) lanes four_dots(const double *row, size_t width, const double *point) {
     const double *r0 = row, *r1 = row + width, *r2 = row + 2 * width, *r3 = row + 3 * width;
     const size_t whole = width & ~(size_t)3, tail = width & 3;
     lanes a = {0.0}, b = {0.0}, c = {0.0}, d = {0.0};
@@ -83,8 +79,7 @@ static inline __attribute__((always_inline)) lanes four_dots(const double *row, 
     return add_lanes(a, b, c, d);
 }
 
-static inline double one_dot(const double *row, size_t width, const double *point)
-{
+static inline double one_dot(const double *row, size_t width, const double *point) {
     const size_t whole = width & ~(size_t)3, tail = width & 3;
     lanes a = {0.0};
     for (size_t k = 0; k < whole; k += 4)
@@ -102,8 +97,8 @@ typedef struct {
     double above, bar; /* a row must exceed `above`, and reach `bar` to be among them */
 } best_rows;
 
-static void __attribute__((noinline)) consider(best_rows *best, const pool_view *pool, const uint8_t *present, int32_t slot, double value)
-{
+static void __attribute__((noinline)) consider(best_rows *best, const pool_view *pool, const uint8_t *present,
+                                               int32_t slot, double value) {
     if (!(value > best->above && value >= best->bar) || present[slot] || (pool->active != NULL && !pool->active[slot]))
         return;
     int32_t at = best->found < best->number ? best->found++ : best->number - 1;
@@ -118,13 +113,11 @@ static void __attribute__((noinline)) consider(best_rows *best, const pool_view 
 }
 
 static inline __attribute__((always_inline)) void search(best_rows *best, const pool_view *pool, size_t width,
-                                                         const double *point, const uint8_t *present, bool whole)
-{
+                                                         const double *point, const uint8_t *present, bool whole) {
     int32_t i = pool->count;
     while (i % 8 != 0) {
         i--;
-        consider(best, pool, present, i,
-                 pool->intercept[i] + one_dot(pool->slope + (size_t)i * width, width, point));
+        consider(best, pool, present, i, pool->intercept[i] + one_dot(pool->slope + (size_t)i * width, width, point));
     }
     while (i > 0 && (whole || best->found == 0 || i % POOL_STRETCH != 0)) {
         i -= 8;
@@ -142,9 +135,8 @@ static inline __attribute__((always_inline)) void search(best_rows *best, const 
 /* The `number` largest values above `above` among rows that are active and not `present` (ties: lowest slot).
  * `slots` gets them by falling value; `values` is scratch of the same length. Returns how many there are.
  * Unless the `whole` pool is asked for, the search ends with the first stretch of rows, from the newest, that has one. */
-WIDEST static int32_t pool_best(const pool_view *pool, const double *point, const uint8_t *present,
-                                int32_t number, double above, bool whole, int32_t *slots, double *values)
-{
+WIDEST static int32_t pool_best(const pool_view *pool, const double *point, const uint8_t *present, int32_t number,
+                                double above, bool whole, int32_t *slots, double *values) {
     best_rows best = {number, 0, slots, values, above, above};
     if (number > 0 && pool->width == 4)
         search(&best, pool, 4, point, present, whole); /* a constant width makes straight code */
@@ -154,8 +146,7 @@ WIDEST static int32_t pool_best(const pool_view *pool, const double *point, cons
 }
 
 /* out = rows * point, for `n` rows of `width` numbers */
-WIDEST static void multiply(const double *rows, int32_t n, int32_t width, const double *point, double *out)
-{
+WIDEST static void multiply(const double *rows, int32_t n, int32_t width, const double *point, double *out) {
     int32_t i = 0;
     for (; i + 4 <= n; i += 4) {
         const lanes product = four_dots(rows + (size_t)i * (size_t)width, (size_t)width, point);
@@ -165,8 +156,7 @@ WIDEST static void multiply(const double *rows, int32_t n, int32_t width, const 
         out[i] = one_dot(rows + (size_t)i * (size_t)width, (size_t)width, point);
 }
 
-static void sort_slots(int32_t *slots, int32_t n)
-{
+static void sort_slots(int32_t *slots, int32_t n) {
     for (int32_t i = 1; i < n; i++) {
         int32_t slot = slots[i], at = i;
         for (; at > 0 && slots[at - 1] > slot; at--)

@@ -1,11 +1,10 @@
 /* Pool rows of a chain: those it begins with, those it takes in, and HiGHS's LP with them. */
-#ifndef PYCOBRE_HIGHS_ROWS_H
-#define PYCOBRE_HIGHS_ROWS_H
+#ifndef PYCOBRE_LP_ROWS_H
+#define PYCOBRE_LP_ROWS_H
 
 #include "lp_session.h"
 
-static bool mark_present(lp_session *s, const int32_t *slots, int32_t n)
-{
+static bool mark_present(lp_session *s, const int32_t *slots, int32_t n) {
     if (!reserve_rows(s, s->num_present + n))
         return false;
     for (int32_t r = 0; r < n; r++) {
@@ -16,8 +15,7 @@ static bool mark_present(lp_session *s, const int32_t *slots, int32_t n)
 }
 
 /* Append pool rows to HiGHS's LP. */
-static bool add_to_highs(lp_session *s, const pool_view *pool, const int32_t *slots, int32_t n)
-{
+static bool add_to_highs(lp_session *s, const pool_view *pool, const int32_t *slots, int32_t n) {
     const lp_model *m = s->model;
     const int32_t width = m->outputs_size + 1;
     if (n == 0)
@@ -44,8 +42,7 @@ static bool add_to_highs(lp_session *s, const pool_view *pool, const int32_t *sl
 }
 
 /* The pool rows that a chain begins with. */
-static bool first_rows(lp_session *s, const lp_block *b)
-{
+static bool first_rows(lp_session *s, const lp_block *b) {
     const pool_view *pool = b->pool;
     const int32_t i = s->chain, at = b->starts > 1 ? i : 0;
     const int32_t most = b->rows_per_round > b->seed_rows ? b->rows_per_round : b->seed_rows;
@@ -78,8 +75,7 @@ static bool first_rows(lp_session *s, const lp_block *b)
 }
 
 /* Make HiGHS's LP that of this chain: base rows, incoming state, the pool rows present. */
-static bool sync_highs(lp_session *s, const lp_block *b)
-{
+static bool sync_highs(lp_session *s, const lp_block *b) {
     const lp_model *m = s->model;
     if (s->dirty) {
         if (s->lib->passLp(s->highs, m->num_col, m->num_row, m->values_size, 1, 1, m->offset, m->cost, m->col_lower,
@@ -108,13 +104,12 @@ static bool sync_highs(lp_session *s, const lp_block *b)
 }
 
 /* Pool rows that the outgoing state violates, the worst few, in `found`. */
-static int32_t find_violated(lp_session *s, const lp_block *b, double head)
-{
+static int32_t find_violated(lp_session *s, const lp_block *b, double head) {
     if (b->pool == NULL || !b->lazy)
         return 0;
     const double size = fabs(head) > 1.0 ? fabs(head) : 1.0;
-    const int32_t n = pool_best(b->pool, s->state, s->is_present, b->rows_per_round,
-                                head + b->pool_tolerance * size, false, s->found, s->found_values);
+    const int32_t n = pool_best(b->pool, s->state, s->is_present, b->rows_per_round, head + b->pool_tolerance * size,
+                                false, s->found, s->found_values);
     sort_slots(s->found, n);
     return n;
 }

@@ -1,6 +1,6 @@
 /* A session: one HiGHS object, one tableau, the block at work, and scratch memory for them. */
-#ifndef PYCOBRE_HIGHS_SESSION_H
-#define PYCOBRE_HIGHS_SESSION_H
+#ifndef PYCOBRE_LP_SESSION_H
+#define PYCOBRE_LP_SESSION_H
 
 #include <stdatomic.h>
 
@@ -29,8 +29,8 @@ typedef struct {
     uint8_t *by_highs;
     double *primal, *col_dual, *row_dual;
     int8_t *basis_col, *basis_row;
-    int32_t *basis_count; /* [chains]: pool rows in each basis; the slots go to `kept_slots` of the session */
-    int32_t *basis_owner; /* [chains]: the number of that session */
+    int32_t *basis_count;   /* [chains]: pool rows in each basis; the slots go to `kept_slots` of the session */
+    int32_t *basis_owner;   /* [chains]: the number of that session */
     _Atomic int64_t *dealt; /* chains begun by all who share the block, in memory of theirs; NULL: it is not shared */
     uint8_t *taken;         /* [chains]: 1 where a chain was solved here */
 } lp_block;
@@ -40,18 +40,18 @@ typedef struct {
     const highs_library *lib;
     void *highs;
     const lp_model *model;
-    int32_t number; /* among the sessions that share a block */
-    bool dirty;   /* HiGHS does not hold the model's LP: load it before it is used */
-    bool spoiled; /* this chain moved matrix entries: HiGHS's LP is dirty after it */
+    int32_t number;       /* among the sessions that share a block */
+    bool dirty;           /* HiGHS does not hold the model's LP: load it before it is used */
+    bool spoiled;         /* this chain moved matrix entries: HiGHS's LP is dirty after it */
     const double *vector; /* the opening's patch vector */
     /* the chain at work */
     int32_t num_present;
-    int32_t *present;      /* pool slots in the LP, in the order of its rows */
-    uint8_t *is_present;   /* by slot */
+    int32_t *present;                    /* pool slots in the LP, in the order of its rows */
+    uint8_t *is_present;                 /* by slot */
     int32_t slot_capacity, row_capacity; /* room in `is_present` and in row-sized arrays */
     int32_t chain, opening;
-    int32_t highs_rows;    /* pool rows in HiGHS's LP */
-    bool holds_pool;       /* they are all the rows of this block's pool, as every chain of it wants them */
+    int32_t highs_rows; /* pool rows in HiGHS's LP */
+    bool holds_pool;    /* they are all the rows of this block's pool, as every chain of it wants them */
     tableau tab;
     bool use_tableau, tableau_ready;
     int32_t run_iterations, run_rounds, run_retries;
@@ -70,10 +70,11 @@ typedef struct {
     int32_t found_capacity;
 } lp_session;
 
-static int32_t roomier(int32_t needed) { return needed < 64 ? 64 : needed + needed / 2; }
+static int32_t roomier(int32_t needed) {
+    return needed < 64 ? 64 : needed + needed / 2;
+}
 
-static void session_free_scratch(lp_session *s)
-{
+static void session_free_scratch(lp_session *s) {
     FREE(s->col_value), FREE(s->col_dual), FREE(s->row_dual), FREE(s->col_status), FREE(s->row_status);
     FREE(s->lower), FREE(s->upper), FREE(s->col_low), FREE(s->col_up), FREE(s->costs), FREE(s->state);
     FREE(s->out_lower), FREE(s->out_upper), FREE(s->shortfall), FREE(s->present);
@@ -82,8 +83,7 @@ static void session_free_scratch(lp_session *s)
     s->row_capacity = s->found_capacity = 0;
 }
 
-static void session_free(lp_session *s)
-{
+static void session_free(lp_session *s) {
     session_free_scratch(s);
     tableau_free(&s->tab);
     FREE(s->is_present), FREE(s->kept_slots);
@@ -93,8 +93,7 @@ static void session_free(lp_session *s)
 }
 
 /* Row-sized scratch for the base rows and `extra` pool rows. */
-static bool reserve_rows(lp_session *s, int32_t extra)
-{
+static bool reserve_rows(lp_session *s, int32_t extra) {
     const int32_t needed = s->model->num_row + extra;
     if (s->row_dual != NULL && needed <= s->row_capacity)
         return true;
@@ -106,8 +105,7 @@ static bool reserve_rows(lp_session *s, int32_t extra)
 }
 
 /* Marks for `count` pool slots. */
-static bool reserve_slots(lp_session *s, int32_t count)
-{
+static bool reserve_slots(lp_session *s, int32_t count) {
     if (s->is_present != NULL && count <= s->slot_capacity)
         return true;
     const int32_t room = roomier(count);
@@ -119,8 +117,7 @@ static bool reserve_slots(lp_session *s, int32_t count)
 }
 
 /* Scratch for `n` pool rows that are looked for or added at once. */
-static bool reserve_found(lp_session *s, int32_t n)
-{
+static bool reserve_found(lp_session *s, int32_t n) {
     if (s->found != NULL && n <= s->found_capacity)
         return true;
     const int32_t room = roomier(n), entries = room * (s->model->outputs_size + 1);
@@ -133,8 +130,7 @@ static bool reserve_found(lp_session *s, int32_t n)
 }
 
 /* Scratch for another model; HiGHS gets its LP when it is needed. */
-static bool session_open(lp_session *s, const lp_model *m)
-{
+static bool session_open(lp_session *s, const lp_model *m) {
     for (int32_t r = 0; r < s->num_present; r++)
         s->is_present[s->present[r]] = 0;
     s->num_present = 0;

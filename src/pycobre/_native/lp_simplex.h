@@ -1,14 +1,13 @@
 /* The dual simplex on a tableau, and the proof that its answer is one: the other half of pycobre/solver/tableau.py. */
-#ifndef PYCOBRE_HIGHS_SIMPLEX_H
-#define PYCOBRE_HIGHS_SIMPLEX_H
+#ifndef PYCOBRE_LP_SIMPLEX_H
+#define PYCOBRE_LP_SIMPLEX_H
 
 #include "lp_tableau.h"
 
 #define RESIDUAL_LARGEST 1e-9 /* of a row or column, relative to its terms: beyond it the tableau has drifted */
 
 /* The row whose variable is outside its bounds by the largest square over weight (ties: first), or -1. */
-static int32_t choose_row(const tableau *t, double tolerance)
-{
+static int32_t choose_row(const tableau *t, double tolerance) {
     int32_t best = -1;
     double largest = 0.0;
     for (int32_t r = 0; r < t->rows; r++) {
@@ -24,28 +23,26 @@ static int32_t choose_row(const tableau *t, double tolerance)
 }
 
 /* Whether each column can move a row up (`sign` 1) or down (-1). */
-WIDEST static void find_able(const double *restrict row, const int8_t *restrict at, const double *restrict lo,
-                             const double *restrict up, int32_t cols, double sign, int8_t *restrict able)
-{
+WIDEST static void find_eligible(const double *restrict row, const int8_t *restrict at, const double *restrict lo,
+                                 const double *restrict up, int32_t cols, double sign, int8_t *restrict eligible) {
     for (int32_t c = 0; c < cols; c++) {
         const double a = sign * row[c];
         const bool upward = (a > PIVOT_SMALLEST) & (at[c] != AT_UPPER);
         const bool downward = (a < -PIVOT_SMALLEST) & (at[c] != AT_LOWER);
-        able[c] = (upward | downward) & (lo[c] < up[c]);
+        eligible[c] = (upward | downward) & (lo[c] < up[c]);
     }
 }
 
 /* The column that enters for row r, which has to rise or fall, after the bound flips that the ratio test allows; -1 when
-   the row cannot be mended. */
-static int32_t choose_column(tableau *t, int32_t r, bool rise, double tolerance)
-{
+   the row cannot be made feasible. */
+static int32_t choose_column(tableau *t, int32_t r, bool rise, double tolerance) {
     const double *row = t->t + (size_t)r * (size_t)t->stride;
     double outside = rise ? t->blo[r] - t->xb[r] : t->xb[r] - t->bup[r];
     int32_t n = 0;
-    find_able(row, t->at, t->nlo, t->nup, t->cols, rise ? 1.0 : -1.0, t->able);
+    find_eligible(row, t->at, t->nlo, t->nup, t->cols, rise ? 1.0 : -1.0, t->eligible);
     for (int32_t c = 0; c < t->cols; c++) { /* no branch: it would be hard to predict */
         t->candidate[n] = c;
-        n += t->able[c];
+        n += t->eligible[c];
     }
     while (n > 0) {
         double bound = INFINITY;
@@ -80,8 +77,7 @@ static int32_t choose_column(tableau *t, int32_t r, bool rise, double tolerance)
 }
 
 /* Devex: weights grow with the steps that rows take; the exchange of r and c is about to happen. */
-static void weigh(tableau *t, int32_t r, int32_t c)
-{
+static void update_devex_weights(tableau *t, int32_t r, int32_t c) {
     const double entry = t->t[(size_t)r * (size_t)t->stride + (size_t)c];
     const double reference = t->weight[r] / (entry * entry);
     for (int32_t i = 0; i < t->rows; i++) {
@@ -94,13 +90,12 @@ static void weigh(tableau *t, int32_t r, int32_t c)
 }
 
 /* The direction is that from before the flips: they may have brought the row to its bound up to rounding, or beyond. */
-static void pivot(tableau *t, int32_t r, int32_t c, bool rise)
-{
+static void pivot(tableau *t, int32_t r, int32_t c, bool rise) {
     const double bound = rise ? t->blo[r] : t->bup[r];
     const double step = (bound - t->xb[r]) / t->t[(size_t)r * (size_t)t->stride + (size_t)c];
     move(t, c, step);
     const double entered = t->xn[c];
-    weigh(t, r, c);
+    update_devex_weights(t, r, c);
     exchange(t->t, t->d, t->rows, t->stride, r, c, t->block);
     swap_variables(t, r, c);
     t->xb[r] = entered;
@@ -111,8 +106,7 @@ static void pivot(tableau *t, int32_t r, int32_t c, bool rise)
 
 /* ---- the certificate ---- */
 
-static void read_columns(tableau *t)
-{
+static void read_columns(tableau *t) {
     const lp_model *m = t->m;
     for (int32_t a = 0; a < m->active_size; a++) {
         const int32_t col = m->active[a], place = t->place[col];
@@ -121,20 +115,17 @@ static void read_columns(tableau *t)
 }
 
 /* The dual of a row's logical, and its value in the LP's own terms. */
-static double logical_dual(const tableau *t, int32_t variable)
-{
+static double logical_dual(const tableau *t, int32_t variable) {
     return t->place[variable] < 0 ? t->d[-1 - t->place[variable]] : 0.0;
 }
 
-static double logical_value(const tableau *t, int32_t variable, int32_t row)
-{
+static double logical_value(const tableau *t, int32_t variable, int32_t row) {
     const int32_t place = t->place[variable];
     return (place < 0 ? t->xn[-1 - place] : t->xb[place]) + t->shift[row];
 }
 
 /* Whether columns and duals satisfy the LP's own rows and columns, not only the tableau's; fills dual. */
-static bool certify(tableau *t, const pool_view *pool)
-{
+static bool certify(tableau *t, const pool_view *pool) {
     const lp_model *m = t->m;
     for (int32_t r = 0; r < m->num_row; r++)
         t->activity[r] = t->size[r] = 0.0;
@@ -188,8 +179,7 @@ static bool certify(tableau *t, const pool_view *pool)
 /* ---- one solve ---- */
 
 /* Build the tableau anew from the LP, with the basis it has now. */
-static bool refactor(tableau *t, const pool_view *pool)
-{
+static bool refactor(tableau *t, const pool_view *pool) {
     int8_t *wanted = t->wanted;
     const lp_model *m = t->m;
     const int32_t known = m->num_col + m->num_row;
@@ -207,8 +197,7 @@ static bool refactor(tableau *t, const pool_view *pool)
 }
 
 /* Pivot until every basic variable is within its bounds; false when that is not to be had. */
-static bool iterate(tableau *t, double primal, double dual, int32_t limit)
-{
+static bool iterate(tableau *t, double primal, double dual, int32_t limit) {
     for (int32_t r = choose_row(t, primal); r >= 0; r = choose_row(t, primal)) {
         const bool rise = t->xb[r] < t->blo[r];
         const int32_t c = t->pivots < limit ? choose_column(t, r, rise, 0.5 * dual) : -1;

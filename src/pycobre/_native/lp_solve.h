@@ -1,6 +1,6 @@
 /* Models and sessions as Python objects, and blocks solved without the GIL, by one session or by a team. */
-#ifndef PYCOBRE_HIGHS_SOLVE_H
-#define PYCOBRE_HIGHS_SOLVE_H
+#ifndef PYCOBRE_LP_SOLVE_H
+#define PYCOBRE_LP_SOLVE_H
 
 #include "lp_team.h"
 
@@ -10,8 +10,8 @@ static bool library_is_open = false;
 /* ---- buffers ---- */
 
 /* A C-contiguous buffer of `count` items of `item` bytes (any number when `count` is negative). */
-static bool take(PyObject *object, Py_buffer *view, Py_ssize_t item, Py_ssize_t count, bool writable, const char *name)
-{
+static bool take(PyObject *object, Py_buffer *view, Py_ssize_t item, Py_ssize_t count, bool writable,
+                 const char *name) {
     if (PyObject_GetBuffer(object, view, writable ? PyBUF_CONTIG | PyBUF_WRITABLE : PyBUF_CONTIG_RO) < 0)
         return false;
     if (view->len % item == 0 && (count < 0 || view->len == count * item))
@@ -34,8 +34,7 @@ typedef struct {
     int taken;
 } Model;
 
-static void Model_dealloc(PyObject *self)
-{
+static void Model_dealloc(PyObject *self) {
     Model *model = (Model *)self;
     PyTypeObject *type = Py_TYPE(self);
     for (int v = 0; v < model->taken; v++)
@@ -44,8 +43,7 @@ static void Model_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-static PyObject *Model_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
-{
+static PyObject *Model_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     PyObject *arrays;
     lp_model m = {0};
     (void)kwargs;
@@ -53,18 +51,19 @@ static PyObject *Model_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
                           &m.offset, &m.cost_scale, &m.head_factor, &m.pool_factor))
         return NULL;
     if (PyTuple_Size(arrays) != MODEL_ARRAY_COUNT)
-        return PyErr_Format(PyExc_ValueError, "model: expected %d arrays, got %zd", MODEL_ARRAY_COUNT, PyTuple_Size(arrays));
+        return PyErr_Format(PyExc_ValueError, "model: expected %d arrays, got %zd", MODEL_ARRAY_COUNT,
+                            PyTuple_Size(arrays));
     Model *self = PyObject_New(Model, type);
     if (self == NULL)
         return NULL;
     self->taken = 0;
-#define TAKE(kind, name)                                                                                       \
+#define TAKE(kind, name)                                                                                          \
     if (!take(PyTuple_GetItem(arrays, self->taken), &self->views[self->taken], sizeof(kind), -1, false, #name)) { \
-        Py_DECREF(self);                                                                                       \
-        return NULL;                                                                                           \
-    }                                                                                                          \
-    m.name = self->views[self->taken].buf;                                                                     \
-    m.name##_size = (int32_t)(self->views[self->taken].len / (Py_ssize_t)sizeof(kind));                        \
+        Py_DECREF(self);                                                                                          \
+        return NULL;                                                                                              \
+    }                                                                                                             \
+    m.name = self->views[self->taken].buf;                                                                        \
+    m.name##_size = (int32_t)(self->views[self->taken].len / (Py_ssize_t)sizeof(kind));                           \
     self->taken++;
     MODEL_ARRAYS(TAKE)
 #undef TAKE
@@ -87,8 +86,8 @@ typedef struct {
     PyObject_HEAD
     lp_session session;
     PyObject *model; /* keeps session.model alive */
-    int32_t *mended_col, *mended_row;
-    bool failed; /* the last block did not end well: what is loaded is not to be trusted */
+    int32_t *recovered_col, *recovered_row;
+    bool failed;   /* the last block did not end well: what is loaded is not to be trusted */
     lp_team *team; /* of this session and of its helpers, where it leads one */
     PyObject *helpers;
 } Session;
@@ -98,8 +97,7 @@ typedef struct {
 typedef enum { BLOCK_DONE, BLOCK_FAILED, BLOCK_NO_MEMORY, BLOCK_INTERRUPTED } block_end;
 
 /* Now and then: take the GIL to let Ctrl-C through. */
-static bool interrupted(PyThreadState **thread, int64_t *last)
-{
+static bool interrupted(PyThreadState **thread, int64_t *last) {
     const int64_t now = now_ns();
     if (now - *last < PATIENCE_MS * 1000000)
         return false;
@@ -110,10 +108,9 @@ static bool interrupted(PyThreadState **thread, int64_t *last)
     return found;
 }
 
-/* Chains `begin` to `end`; when resumed, the first goes on where the ladder has mended its run. No GIL here. */
+/* Chains `begin` to `end`; when resumed, the first goes on where the recovery has solved its run. No GIL here. */
 static block_end run_block(lp_session *s, const lp_model *model, const lp_block *b, int32_t begin, int32_t end,
-                           bool resumed)
-{
+                           bool resumed) {
     PyThreadState *thread = PyEval_SaveThread();
     block_end how = BLOCK_DONE;
     int64_t last = now_ns();
@@ -131,8 +128,7 @@ static block_end run_block(lp_session *s, const lp_model *model, const lp_block 
 }
 
 /* The same by a team; `end` becomes the first turn that nobody took. */
-static block_end run_together(lp_team *team, const lp_model *model, const lp_block *b, int32_t begin, int32_t *end)
-{
+static block_end run_together(lp_team *team, const lp_model *model, const lp_block *b, int32_t begin, int32_t *end) {
     PyThreadState *thread = PyEval_SaveThread();
     block_end how = BLOCK_DONE;
     int64_t last = now_ns();
@@ -153,14 +149,12 @@ static block_end run_together(lp_team *team, const lp_model *model, const lp_blo
     return how;
 }
 
-static PyObject *failure_of(const lp_session *s)
-{
+static PyObject *failure_of(const lp_session *s) {
     return Py_BuildValue("iii", s->chain, s->opening, library.getModelStatus(s->highs));
 }
 
 /* Who failed where: (first chain that nobody began, ((member, (chain, opening, status)), …)). */
-static PyObject *failures_of(const lp_team *team, int32_t next)
-{
+static PyObject *failures_of(const lp_team *team, int32_t next) {
     PyObject *failures = PyList_New(0);
     for (int32_t k = 0; failures != NULL && k < team->size; k++) {
         if (team->member[k].how != CHAIN_FAILED)
@@ -174,8 +168,7 @@ static PyObject *failures_of(const lp_team *team, int32_t next)
 }
 
 /* Make a session ready for a new block; false, with an exception, when memory is short. */
-static bool open_block(Session *self, PyObject *model_object, const pool_view *pool, int32_t number)
-{
+static bool open_block(Session *self, PyObject *model_object, const pool_view *pool, int32_t number) {
     lp_session *s = &self->session;
     if (pool != NULL && !reserve_slots(s, pool->count)) {
         PyErr_NoMemory();
@@ -194,8 +187,7 @@ static bool open_block(Session *self, PyObject *model_object, const pool_view *p
     return true;
 }
 
-static PyObject *solve_by_team(Session *self, PyObject *model_object, const lp_block *b, int32_t begin, int32_t end)
-{
+static PyObject *solve_by_team(Session *self, PyObject *model_object, const lp_block *b, int32_t begin, int32_t end) {
     lp_team *team = self->team;
     for (int32_t k = 0; k < team->size; k++) {
         PyObject *member = k == 0 ? (PyObject *)self : PyTuple_GetItem(self->helpers, k - 1);
@@ -222,8 +214,7 @@ static PyObject *solve_by_team(Session *self, PyObject *model_object, const lp_b
 }
 
 static PyObject *solve_alone(Session *self, PyObject *model_object, const lp_block *b, int32_t begin, int32_t end,
-                             int retries)
-{
+                             int retries) {
     lp_session *s = &self->session;
     if (retries < 0) {
         s->kept = 0;

@@ -4,8 +4,8 @@
  * finds less left, and a block too small to be handed over is solved by the thread that brought it. Helpers wait for the
  * next block awake for a while, because blocks come at intervals of some 100 µs and waking a thread takes nearly as
  * long. Nothing here touches Python. */
-#ifndef PYCOBRE_HIGHS_TEAM_H
-#define PYCOBRE_HIGHS_TEAM_H
+#ifndef PYCOBRE_LP_TEAM_H
+#define PYCOBRE_LP_TEAM_H
 
 #include <pthread.h>
 #include <sched.h>
@@ -20,9 +20,8 @@ enum { PATIENCE_MS = 50 };  /* how long the leader sleeps before it looks at sig
 
 typedef enum { CHAIN_DONE, CHAIN_FAILED, CHAIN_NO_MEMORY } chain_end;
 
-/* Chain i from its beginning, or from the opening whose run the ladder has mended. */
-static chain_end run_chain(lp_session *s, const lp_model *model, const lp_block *b, int32_t i, bool resumed)
-{
+/* Chain i from its beginning, or from the opening whose run the recovery has solved. */
+static chain_end run_chain(lp_session *s, const lp_model *model, const lp_block *b, int32_t i, bool resumed) {
     if (!resumed && ((s->model != model && !session_open(s, model)) || !chain_begin(s, b, i)))
         return CHAIN_NO_MEMORY;
     for (int32_t j = resumed ? s->opening : 0; j < b->openings; j++, resumed = false) {
@@ -37,8 +36,7 @@ static chain_end run_chain(lp_session *s, const lp_model *model, const lp_block 
 
 /* The chain that a turn brings: itself or, where the block is shared with other processes, the next that none of them
  * has begun; the number of chains when there is none left. */
-static int32_t chain_of_turn(const lp_block *b, int32_t turn)
-{
+static int32_t chain_of_turn(const lp_block *b, int32_t turn) {
     if (b->dealt == NULL)
         return turn;
     const int64_t next = atomic_fetch_add(b->dealt, 1);
@@ -68,23 +66,20 @@ struct lp_team {
     pthread_cond_t work, done;
 };
 
-static int64_t now_ns(void)
-{
+static int64_t now_ns(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static void breathe(void)
-{
+static void breathe(void) {
 #if defined(__x86_64__)
     __builtin_ia32_pause();
 #endif
 }
 
 /* The next turn at block `number`; false when there is none left. */
-static bool take_turn(lp_team *team, uint32_t number, int32_t *turn)
-{
+static bool take_turn(lp_team *team, uint32_t number, int32_t *turn) {
     uint64_t word = atomic_load(&team->word);
     for (;;) {
         const uint32_t next = (uint32_t)word;
@@ -97,8 +92,7 @@ static bool take_turn(lp_team *team, uint32_t number, int32_t *turn)
     }
 }
 
-static void finish_turn(lp_team *team)
-{
+static void finish_turn(lp_team *team) {
     atomic_fetch_add(&team->finished, 1);
     if (atomic_load(&team->leader_sleeps)) {
         pthread_mutex_lock(&team->mutex);
@@ -108,8 +102,7 @@ static void finish_turn(lp_team *team)
 }
 
 /* Solve one chain of block `number`; false when this member can do no more for it. */
-static bool solve_next(team_member *own, uint32_t number)
-{
+static bool solve_next(team_member *own, uint32_t number) {
     lp_team *team = own->team;
     int32_t turn;
     if (!take_turn(team, number, &turn))
@@ -122,14 +115,12 @@ static bool solve_next(team_member *own, uint32_t number)
     return found && own->how == CHAIN_DONE;
 }
 
-static bool has_work(lp_team *team, uint32_t seen)
-{
+static bool has_work(lp_team *team, uint32_t seen) {
     return atomic_load(&team->closing) || (uint32_t)(atomic_load(&team->word) >> 32) != seen;
 }
 
 /* Wait for another block than `seen`; false when the team ends. */
-static bool wait_for_work(lp_team *team, uint32_t seen)
-{
+static bool wait_for_work(lp_team *team, uint32_t seen) {
     for (const int64_t until = team->awake ? now_ns() + AWAKE_NS : 0; now_ns() < until; sched_yield())
         for (int32_t k = 0; k < 64; k++, breathe())
             if (has_work(team, seen))
@@ -143,8 +134,7 @@ static bool wait_for_work(lp_team *team, uint32_t seen)
     return !atomic_load(&team->closing);
 }
 
-static void *help(void *argument)
-{
+static void *help(void *argument) {
     team_member *own = argument;
     lp_team *team = own->team;
     uint32_t seen = 0;
@@ -157,8 +147,7 @@ static void *help(void *argument)
 }
 
 /* Offer turns `begin` to `end` at a block to everybody; the sessions are ready for it. */
-static void team_offer(lp_team *team, const lp_model *model, const lp_block *block, int32_t begin, int32_t end)
-{
+static void team_offer(lp_team *team, const lp_model *model, const lp_block *block, int32_t begin, int32_t end) {
     const uint64_t number = (atomic_load(&team->word) >> 32) + 1;
     team->model = model;
     team->block = block;
@@ -175,16 +164,14 @@ static void team_offer(lp_team *team, const lp_model *model, const lp_block *blo
 }
 
 /* Let nobody take another turn; returns the first that was not taken. */
-static int32_t team_close_offer(lp_team *team)
-{
+static int32_t team_close_offer(lp_team *team) {
     const uint32_t end = atomic_load(&team->end);
     const uint32_t next = (uint32_t)atomic_fetch_or(&team->word, UINT32_MAX);
     return (int32_t)(next < end ? next : end);
 }
 
 /* Wait a while for `count` turns to be finished; false where they are not yet. */
-static bool team_wait(lp_team *team, int32_t count)
-{
+static bool team_wait(lp_team *team, int32_t count) {
     for (const int64_t until = team->awake ? now_ns() + AWAKE_NS : 0; now_ns() < until;)
         for (int32_t k = 0; k < 64; k++, breathe())
             if (atomic_load(&team->finished) == count)
@@ -204,8 +191,7 @@ static bool team_wait(lp_team *team, int32_t count)
 }
 
 /* End the threads; all are idle. */
-static void team_free(lp_team *team)
-{
+static void team_free(lp_team *team) {
     if (team == NULL)
         return;
     atomic_store(&team->closing, true);
@@ -222,8 +208,7 @@ static void team_free(lp_team *team)
 }
 
 /* A team of the first session and helpers for the others; NULL when there is no memory or no thread to be had. */
-static lp_team *team_new(lp_session **sessions, int32_t size, bool awake)
-{
+static lp_team *team_new(lp_session **sessions, int32_t size, bool awake) {
     lp_team *team = calloc(1, sizeof *team);
     team_member *member = calloc((size_t)size, sizeof *member);
     if (team == NULL || member == NULL) {

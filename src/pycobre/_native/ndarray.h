@@ -44,15 +44,19 @@ static unsigned char ndarray_itemsizes[128];
 /* Fills `view` for a C-contiguous, aligned ndarray of a number type in native byte order; nothing needs to be released,
  * though it may. False, without an error, for everything else. */
 static bool ndarray_look(PyObject *object, bool writable, Py_buffer *view) {
-    if (ndarray_known == NULL || Py_TYPE(object) != ndarray_known) return false;
+    if (ndarray_known == NULL || Py_TYPE(object) != ndarray_known)
+        return false;
     const ndarray_fields *array = (const ndarray_fields *)object;
     const ndarray_dtype *dtype = (const ndarray_dtype *)array->descr;
     int wanted = NDARRAY_CONTIGUOUS | NDARRAY_ALIGNED | (writable ? NDARRAY_WRITEABLE : 0);
     unsigned char letter = (unsigned char)dtype->letter;
-    if ((array->flags & wanted) != wanted || letter >= 128 || ndarray_itemsizes[letter] == 0) return false;
-    if (dtype->byteorder != '=' && dtype->byteorder != '|') return false;
+    if ((array->flags & wanted) != wanted || letter >= 128 || ndarray_itemsizes[letter] == 0)
+        return false;
+    if (dtype->byteorder != '=' && dtype->byteorder != '|')
+        return false;
     Py_ssize_t count = 1;
-    for (int i = 0; i < array->nd; i++) count *= array->dimensions[i];
+    for (int i = 0; i < array->nd; i++)
+        count *= array->dimensions[i];
     view->obj = NULL;
     view->buf = array->data;
     view->itemsize = ndarray_itemsizes[letter];
@@ -97,7 +101,8 @@ static bool ndarray_verify(PyObject *numpy, PyTypeObject *type, char letter) {
 /* To be called once by a module that is to recognise arrays. False: an exception is set. */
 static bool ndarray_learn(void) {
     PyObject *numpy = PyImport_ImportModule("numpy");
-    if (numpy == NULL) return false;
+    if (numpy == NULL)
+        return false;
     PyObject *type = PyObject_GetAttrString(numpy, "ndarray"), *dtype = PyObject_GetAttrString(numpy, "dtype");
     PyObject *big_endian = dtype == NULL ? NULL : PyObject_CallFunction(dtype, "s", ">i4");
     if (type == NULL || big_endian == NULL) {
@@ -110,8 +115,10 @@ static bool ndarray_learn(void) {
     for (const char *letter = "?bBhHiIlLqQefdg"; same && *letter != '\0'; letter++)
         same = ndarray_verify(numpy, (PyTypeObject *)type, *letter);
     PyErr_Clear(); /* what could not be verified is not believed */
-    if (same) ndarray_known = (PyTypeObject *)type; /* and keeps this reference: the class is never freed */
-    else Py_DECREF(type);
+    if (same)
+        ndarray_known = (PyTypeObject *)type; /* and keeps this reference: the class is never freed */
+    else
+        Py_DECREF(type);
     Py_XDECREF(size), Py_DECREF(dtype), Py_DECREF(big_endian), Py_DECREF(numpy);
     return true;
 }

@@ -11,7 +11,9 @@
 #include <stdint.h>
 #include <string.h>
 
-static inline size_t shm_min(size_t a, size_t b) { return a < b ? a : b; }
+static inline size_t shm_min(size_t a, size_t b) {
+    return a < b ? a : b;
+}
 
 #if defined(__SSE2__) && !defined(__SANITIZE_THREAD__)
 #include <emmintrin.h>
@@ -27,7 +29,8 @@ static inline void shm_stream_line(char *to, char *also, const char *from) {
     _mm_stream_si128((__m128i *)(to + 16), b);
     _mm_stream_si128((__m128i *)(to + 32), c);
     _mm_stream_si128((__m128i *)(to + 48), d);
-    if (also == NULL) return;
+    if (also == NULL)
+        return;
     _mm_storeu_si128((__m128i *)also, a);
     _mm_storeu_si128((__m128i *)(also + 16), b);
     _mm_storeu_si128((__m128i *)(also + 32), c);
@@ -40,15 +43,18 @@ static inline __attribute__((always_inline)) void shm_stream_lines(char *to, cha
                                                                    size_t bytes) {
     size_t head = shm_min((size_t)(-(uintptr_t)to & 63u), bytes);
     memcpy(to, from, head);
-    if (also != NULL) memcpy(also, from, head);
+    if (also != NULL)
+        memcpy(also, from, head);
     size_t at = head;
     for (; bytes - at >= 4 * SHM_STREAM_PAGE; at += 4 * SHM_STREAM_PAGE)
         for (size_t line = at; line < at + SHM_STREAM_PAGE; line += 64)
             for (size_t i = line; i < line + 4 * SHM_STREAM_PAGE; i += SHM_STREAM_PAGE)
                 shm_stream_line(to + i, also == NULL ? NULL : also + i, from + i);
-    for (; bytes - at >= 64; at += 64) shm_stream_line(to + at, also == NULL ? NULL : also + at, from + at);
+    for (; bytes - at >= 64; at += 64)
+        shm_stream_line(to + at, also == NULL ? NULL : also + at, from + at);
     memcpy(to + at, from + at, bytes - at);
-    if (also != NULL) memcpy(also + at, from + at, bytes - at);
+    if (also != NULL)
+        memcpy(also + at, from + at, bytes - at);
     _mm_sfence();
 }
 
@@ -62,7 +68,9 @@ static inline void shm_stream_and_copy(void *to, void *also, const void *from, s
     shm_stream_lines(to, also, from, bytes);
 }
 #else
-static inline void shm_stream(void *to, const void *from, size_t bytes) { memcpy(to, from, bytes); }
+static inline void shm_stream(void *to, const void *from, size_t bytes) {
+    memcpy(to, from, bytes);
+}
 
 static inline void shm_stream_and_copy(void *to, void *also, const void *from, size_t bytes) {
     memcpy(to, from, bytes);

@@ -47,8 +47,8 @@ typedef struct {
     uint64_t pid_namespace; /* inode: a pid means nothing in another namespace */
     uint64_t probe;         /* address, in this rank's memory, of a word holding `probe_value` */
     uint64_t probe_value;
-    unsigned char cpus[SHM_MAX_CPUS / 8]; /* where this rank may run */
-    char reason[SHM_REASON_BYTES];        /* written by this rank before it sets the abort word */
+    unsigned char cpus[SHM_MAX_CPUS / 8];         /* where this rank may run */
+    char reason[SHM_REASON_BYTES];                /* written by this rank before it sets the abort word */
     alignas(SHM_APART) _Atomic uint32_t sleepers; /* ranks asleep until this rank publishes */
     _Atomic uint32_t bell;                        /* the futex they sleep on; changes with every ring */
 } shm_rank;
@@ -70,11 +70,19 @@ typedef struct {
 static inline uint32_t shm_abort_word(uint32_t kind, uint32_t author, uint32_t culprit) {
     return kind << 24 | author << 12 | culprit;
 }
-static inline uint32_t shm_abort_kind(uint32_t word) { return word >> 24; }
-static inline uint32_t shm_abort_author(uint32_t word) { return word >> 12 & 0xfffu; }
-static inline uint32_t shm_abort_culprit(uint32_t word) { return word & 0xfffu; }
+static inline uint32_t shm_abort_kind(uint32_t word) {
+    return word >> 24;
+}
+static inline uint32_t shm_abort_author(uint32_t word) {
+    return word >> 12 & 0xfffu;
+}
+static inline uint32_t shm_abort_culprit(uint32_t word) {
+    return word & 0xfffu;
+}
 
-static inline size_t shm_round_up(size_t value, size_t step) { return (value + step - 1) / step * step; }
+static inline size_t shm_round_up(size_t value, size_t step) {
+    return (value + step - 1) / step * step;
+}
 
 static inline size_t shm_slots_offset(uint32_t size) {
     return shm_round_up(sizeof(shm_segment) + size * sizeof(shm_rank), SHM_PAGE);
@@ -89,8 +97,8 @@ static inline size_t shm_segment_bytes(uint32_t size, size_t capacity) {
 }
 
 /* Lays a fresh, zeroed mapping out. The caller makes it reachable by others only afterwards. */
-static inline void shm_format(shm_segment *segment, uint32_t size, size_t capacity, int32_t pid,
-                              uint64_t start_time, uint64_t pid_namespace) {
+static inline void shm_format(shm_segment *segment, uint32_t size, size_t capacity, int32_t pid, uint64_t start_time,
+                              uint64_t pid_namespace) {
     segment->version = SHM_VERSION;
     segment->size = size;
     segment->capacity = capacity;

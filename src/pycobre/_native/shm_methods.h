@@ -32,10 +32,12 @@ static bool take_layout(Channel *self, PyObject *counts, PyObject *displs, size_
     for (uint32_t r = 0; r < self->channel.size; r++) {
         PyObject *count = PyTuple_GetItem(counts, r);
         PyObject *displ = count == NULL ? NULL : PyTuple_GetItem(displs, r);
-        if (displ == NULL) return false;
+        if (displ == NULL)
+            return false;
         self->counts[r] = PyLong_AsSize_t(count);
         self->displs[r] = PyLong_AsSize_t(displ);
-        if (PyErr_Occurred()) return false;
+        if (PyErr_Occurred())
+            return false;
         if (self->counts[r] > recv_elements || self->displs[r] > recv_elements - self->counts[r]) {
             PyErr_Format(PyExc_ValueError, "the range of rank %u is outside recv", (unsigned)r);
             return false;
@@ -50,8 +52,10 @@ static PyObject *channel_allgatherv(Channel *self, PyObject *const *args, Py_ssi
     shm_call call = {.op = OP_ALLGATHERV, .expected = self->counts};
     Py_buffer send, recv;
     PyObject *result = NULL;
-    if (!expect("allgatherv", nargs, 5) || !is_usable(self) || !take_sequence(args[0], &call)) return NULL;
-    if (!take_buffer(args[1], 0, &send)) return NULL;
+    if (!expect("allgatherv", nargs, 5) || !is_usable(self) || !take_sequence(args[0], &call))
+        return NULL;
+    if (!take_buffer(args[1], 0, &send))
+        return NULL;
     if (take_buffer(args[2], PyBUF_WRITABLE, &recv)) {
         size_t itemsize = (size_t)(recv.itemsize > 0 ? recv.itemsize : 1);
         if (take_layout(self, args[3], args[4], (size_t)recv.len / itemsize, &call)) {
@@ -61,8 +65,8 @@ static PyObject *channel_allgatherv(Channel *self, PyObject *const *args, Py_ssi
                 PyErr_SetString(PyExc_ValueError, "send does not have this rank's count of elements");
             else {
                 begin(self, (size_t)recv.len);
-                result = end(self, shm_allgatherv(&self->channel, &call, send.buf, recv.buf, self->counts,
-                                                  self->displs, itemsize));
+                result = end(self, shm_allgatherv(&self->channel, &call, send.buf, recv.buf, self->counts, self->displs,
+                                                  itemsize));
             }
         }
         PyBuffer_Release(&recv);
@@ -84,7 +88,8 @@ static PyObject *channel_exchange(Channel *self, PyObject *const *args, Py_ssize
     unsigned long dtype = PyLong_AsUnsignedLong(args[3]);
     call.op = (uint8_t)op, call.reduce = (uint8_t)reduce, call.dtype = (uint32_t)dtype;
     call.count = PyLong_AsUnsignedLongLong(args[4]);
-    if (PyErr_Occurred() || !take_buffer(args[5], 0, &send)) return NULL;
+    if (PyErr_Occurred() || !take_buffer(args[5], 0, &send))
+        return NULL;
     if (take_buffer(args[6], PyBUF_WRITABLE, &recv)) {
         if (recv.len != send.len * (Py_ssize_t)self->channel.size)
             PyErr_SetString(PyExc_ValueError, "recv must hold one send of every rank");
@@ -94,8 +99,7 @@ static PyObject *channel_exchange(Channel *self, PyObject *const *args, Py_ssize
                 self->displs[r] = (uint64_t)send.len * r;
             }
             begin(self, (size_t)recv.len);
-            result = end(self, shm_gather(&self->channel, &call, send.buf, recv.buf, self->counts,
-                                          self->displs, 1));
+            result = end(self, shm_gather(&self->channel, &call, send.buf, recv.buf, self->counts, self->displs, 1));
         }
         PyBuffer_Release(&recv);
     }
@@ -107,14 +111,17 @@ static PyObject *channel_allreduce(Channel *self, PyObject *const *args, Py_ssiz
     shm_call call = {.op = OP_ALLREDUCE};
     Py_buffer send, recv;
     PyObject *result = NULL;
-    if (!expect("allreduce", nargs, 4) || !is_usable(self) || !take_sequence(args[0], &call)) return NULL;
+    if (!expect("allreduce", nargs, 4) || !is_usable(self) || !take_sequence(args[0], &call))
+        return NULL;
     for (uint8_t i = 0; i < 3; i++)
-        if (args[3] == self->reduce_ops[i]) call.reduce = (uint8_t)(SHM_SUM + i);
+        if (args[3] == self->reduce_ops[i])
+            call.reduce = (uint8_t)(SHM_SUM + i);
     if (call.reduce == 0) {
         PyErr_SetString(PyExc_TypeError, "allreduce: not a reduce operation of this channel");
         return NULL;
     }
-    if (!take_buffer(args[1], 0, &send)) return NULL;
+    if (!take_buffer(args[1], 0, &send))
+        return NULL;
     if (take_buffer(args[2], PyBUF_WRITABLE, &recv)) {
         call.dtype = dtype_tag(&send);
         shm_fold fold = shm_fold_for((char)(call.dtype >> 8), (size_t)send.itemsize, call.reduce);
@@ -125,8 +132,7 @@ static PyObject *channel_allreduce(Channel *self, PyObject *const *args, Py_ssiz
         else {
             call.count = (uint64_t)(send.len / send.itemsize);
             begin(self, (size_t)send.len);
-            result = end(self, shm_allreduce(&self->channel, &call, send.buf, recv.buf, (size_t)send.itemsize,
-                                             fold));
+            result = end(self, shm_allreduce(&self->channel, &call, send.buf, recv.buf, (size_t)send.itemsize, fold));
         }
         PyBuffer_Release(&recv);
     }
@@ -142,7 +148,8 @@ static PyObject *channel_broadcast(Channel *self, PyObject *const *args, Py_ssiz
         !take_small(args[2], (long)self->channel.size - 1, &root))
         return NULL;
     call.root = (uint16_t)root;
-    if (!take_buffer(args[1], call.root == self->channel.rank ? 0 : PyBUF_WRITABLE, &buf)) return NULL;
+    if (!take_buffer(args[1], call.root == self->channel.rank ? 0 : PyBUF_WRITABLE, &buf))
+        return NULL;
     call.dtype = dtype_tag(&buf);
     call.count = buf.itemsize > 0 ? (uint64_t)(buf.len / buf.itemsize) : 0;
     begin(self, (size_t)buf.len);

@@ -10,7 +10,9 @@
 
 /* A forked child shares the segment but is no rank: neither its calls nor its end may touch it. */
 static unsigned forks = 0;
-static void count_fork(void) { forks++; }
+static void count_fork(void) {
+    forks++;
+}
 
 typedef struct {
     PyObject_HEAD
@@ -33,12 +35,14 @@ typedef struct {
 static void before_wait(void *context) {
     Channel *self = context;
     self->lazy = self->waiting == NULL;
-    if (self->lazy) self->waiting = PyEval_SaveThread();
+    if (self->lazy)
+        self->waiting = PyEval_SaveThread();
 }
 
 static void after_wait(void *context) {
     Channel *self = context;
-    if (!self->lazy) return;
+    if (!self->lazy)
+        return;
     PyEval_RestoreThread(self->waiting);
     self->waiting = NULL;
 }
@@ -57,10 +61,12 @@ static bool interrupted(void *context) {
 
 static void release_mapping(Channel *self) {
     for (uint32_t r = 0; r < self->channel.size; r++) {
-        if (self->channel.watched[r].fd >= 0) close(self->channel.watched[r].fd);
+        if (self->channel.watched[r].fd >= 0)
+            close(self->channel.watched[r].fd);
         self->channel.watched[r].fd = -1;
     }
-    if (self->memory.obj != NULL) PyBuffer_Release(&self->memory);
+    if (self->memory.obj != NULL)
+        PyBuffer_Release(&self->memory);
 }
 
 static bool is_usable(Channel *self) {
@@ -84,7 +90,8 @@ static PyObject *describe_call(const shm_slot *slot) {
 
 static PyObject *describe_failure(const shm_channel *channel) {
     const shm_failure *failure = &channel->failure;
-    if (failure->kind == SHM_OK) Py_RETURN_NONE;
+    if (failure->kind == SHM_OK)
+        Py_RETURN_NONE;
     bool mismatch = failure->kind == SHM_MISMATCH;
     PyObject *mine = mismatch ? describe_call(&failure->mine) : Py_NewRef(Py_None);
     PyObject *theirs = mismatch ? describe_call(&failure->theirs) : Py_NewRef(Py_None);
@@ -106,31 +113,39 @@ static PyObject *describe_failure(const shm_channel *channel) {
 
 static void begin(Channel *self, size_t bytes) {
     self->busy = true;
-    if (bytes > COPY_WITH_GIL) self->waiting = PyEval_SaveThread();
+    if (bytes > COPY_WITH_GIL)
+        self->waiting = PyEval_SaveThread();
 }
 
 static PyObject *end(Channel *self, int status) {
-    if (self->waiting != NULL) PyEval_RestoreThread(self->waiting);
+    if (self->waiting != NULL)
+        PyEval_RestoreThread(self->waiting);
     self->waiting = NULL;
     self->busy = false;
     PyObject *result;
-    if (status == 0) result = Py_NewRef(Py_None);
-    else result = PyErr_Occurred() ? NULL : describe_failure(&self->channel);
-    if (self->closed) release_mapping(self);
+    if (status == 0)
+        result = Py_NewRef(Py_None);
+    else
+        result = PyErr_Occurred() ? NULL : describe_failure(&self->channel);
+    if (self->closed)
+        release_mapping(self);
     return result;
 }
 
 /* --- arguments --- */
 
 static bool expect(const char *name, Py_ssize_t given, Py_ssize_t wanted) {
-    if (given == wanted) return true;
+    if (given == wanted)
+        return true;
     PyErr_Format(PyExc_TypeError, "%s: expected %zd arguments, got %zd", name, wanted, given);
     return false;
 }
 
 static bool take_buffer(PyObject *object, int flags, Py_buffer *view) {
-    if (ndarray_look(object, flags == PyBUF_WRITABLE, view)) return true;
-    if (PyObject_GetBuffer(object, view, PyBUF_ND | PyBUF_FORMAT | flags) == 0) return true;
+    if (ndarray_look(object, flags == PyBUF_WRITABLE, view))
+        return true;
+    if (PyObject_GetBuffer(object, view, PyBUF_ND | PyBUF_FORMAT | flags) == 0)
+        return true;
     /* NumPy refuses some dtypes (dates) with ValueError; the caller then passes them as plain bytes. */
     if (PyErr_ExceptionMatches(PyExc_ValueError)) {
         PyErr_Clear();
@@ -143,22 +158,31 @@ static bool take_buffer(PyObject *object, int flags, Py_buffer *view) {
 static uint32_t dtype_tag(const Py_buffer *view) {
     const char *format = view->format == NULL ? "B" : view->format;
     char kind = 0;
-    if (format[0] == 'Z' && format[1] != '\0' && format[2] == '\0') kind = 'c';
+    if (format[0] == 'Z' && format[1] != '\0' && format[2] == '\0')
+        kind = 'c';
     else if (format[0] != '\0' && format[1] == '\0') {
-        if (strchr("bhilq", format[0])) kind = 'i';
-        else if (strchr("BHILQ", format[0])) kind = 'u';
-        else if (strchr("efdg", format[0])) kind = 'f';
-        else if (format[0] == '?') kind = 'b';
+        if (strchr("bhilq", format[0]))
+            kind = 'i';
+        else if (strchr("BHILQ", format[0]))
+            kind = 'u';
+        else if (strchr("efdg", format[0]))
+            kind = 'f';
+        else if (format[0] == '?')
+            kind = 'b';
     }
-    if (kind != 0) return (uint32_t)kind << 8 | (uint32_t)view->itemsize;
+    if (kind != 0)
+        return (uint32_t)kind << 8 | (uint32_t)view->itemsize;
     /* NumPy writes native fields one way or another according to how the array happens to be aligned. */
     uint32_t hash = 2166136261u ^ (uint32_t)view->itemsize;
     bool in_name = false;
     for (; *format != '\0'; format++) {
         char letter = *format;
-        if (letter == ':') in_name = !in_name;
-        if (!in_name && strchr("@=^", letter)) continue;
-        if (!in_name && (letter == 'l' || letter == 'L')) letter = letter == 'l' ? 'q' : 'Q';
+        if (letter == ':')
+            in_name = !in_name;
+        if (!in_name && strchr("@=^", letter))
+            continue;
+        if (!in_name && (letter == 'l' || letter == 'L'))
+            letter = letter == 'l' ? 'q' : 'Q';
         hash = (hash ^ (unsigned char)letter) * 16777619u;
     }
     return hash | 0x80000000u;
@@ -171,8 +195,10 @@ static bool take_sequence(PyObject *object, shm_call *call) {
 
 static bool take_small(PyObject *object, long limit, long *value) {
     *value = PyLong_AsLong(object);
-    if (*value == -1 && PyErr_Occurred()) return false;
-    if (*value >= 0 && *value <= limit) return true;
+    if (*value == -1 && PyErr_Occurred())
+        return false;
+    if (*value >= 0 && *value <= limit)
+        return true;
     PyErr_Format(PyExc_ValueError, "expected 0 to %ld, got %ld", limit, *value);
     return false;
 }

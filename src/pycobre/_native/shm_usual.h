@@ -32,8 +32,10 @@ typedef struct {
 /* The channel, if collectives are allowed. NULL with an exception: the wrong process or thread. NULL without: ask the
  * next class. It is asked before a call gets its number, so a call that is refused leaves no gap. */
 static Channel *open_channel(Usual *self) {
-    if (self->refusal != NULL && self->refusal != Py_None) return NULL;
-    if (self->channel == NULL || Py_TYPE(self->channel) != channel_type) return NULL;
+    if (self->refusal != NULL && self->refusal != Py_None)
+        return NULL;
+    if (self->channel == NULL || Py_TYPE(self->channel) != channel_type)
+        return NULL;
     Channel *channel = (Channel *)self->channel;
     return is_usable(channel) ? channel : NULL;
 }
@@ -41,16 +43,19 @@ static Channel *open_channel(Usual *self) {
 /* super().name(*args, **kwargs) */
 static PyObject *ask_next_class(Usual *self, const char *name, PyObject *const *args, Py_ssize_t nargs,
                                 PyObject *keywords) {
-    if (PyErr_Occurred()) return NULL;
+    if (PyErr_Occurred())
+        return NULL;
     PyObject *next = PyObject_CallFunction((PyObject *)&PySuper_Type, "OO", usual_type, self);
     PyObject *method = next == NULL ? NULL : PyObject_GetAttrString(next, name);
     Py_ssize_t named = keywords == NULL ? 0 : PyTuple_Size(keywords);
     PyObject *positional = PyTuple_New(nargs), *by_name = named > 0 ? PyDict_New() : NULL, *result = NULL;
     bool ready = method != NULL && positional != NULL && (named == 0 || by_name != NULL);
-    for (Py_ssize_t i = 0; ready && i < nargs; i++) ready = PyTuple_SetItem(positional, i, Py_NewRef(args[i])) == 0;
+    for (Py_ssize_t i = 0; ready && i < nargs; i++)
+        ready = PyTuple_SetItem(positional, i, Py_NewRef(args[i])) == 0;
     for (Py_ssize_t i = 0; ready && i < named; i++)
         ready = PyDict_SetItem(by_name, PyTuple_GetItem(keywords, i), args[nargs + i]) == 0;
-    if (ready) result = PyObject_Call(method, positional, by_name);
+    if (ready)
+        result = PyObject_Call(method, positional, by_name);
     Py_XDECREF(next), Py_XDECREF(method), Py_XDECREF(positional), Py_XDECREF(by_name);
     return result;
 }
@@ -58,19 +63,22 @@ static PyObject *ask_next_class(Usual *self, const char *name, PyObject *const *
 /* None for a collective that completed; else the backend makes the exception, refuses what follows, and raises it. */
 static PyObject *conclude(Usual *self, const char *operation, int status) {
     PyObject *failure = end((Channel *)self->channel, status);
-    if (failure == NULL || failure == Py_None) return failure;
+    if (failure == NULL || failure == Py_None)
+        return failure;
     return PyObject_CallMethod((PyObject *)self, "_fail", "sN", operation, failure);
 }
 
 static bool take_pair(PyObject *const *args, Py_buffer *send, Py_buffer *recv) {
-    if (!ndarray_look(args[0], false, send) || !ndarray_look(args[1], true, recv)) return false;
+    if (!ndarray_look(args[0], false, send) || !ndarray_look(args[1], true, recv))
+        return false;
     const char *a = send->buf, *b = recv->buf;
     return send->format[0] == recv->format[0] && (a + send->len <= b || b + recv->len <= a);
 }
 
 static PyObject *usual_barrier(Usual *self, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
     Channel *channel = open_channel(self);
-    if (channel == NULL || nargs != 0 || keywords != NULL) return ask_next_class(self, "barrier", args, nargs, keywords);
+    if (channel == NULL || nargs != 0 || keywords != NULL)
+        return ask_next_class(self, "barrier", args, nargs, keywords);
     shm_call call = {.op = OP_BARRIER, .sequence = ++self->sequence};
     begin(channel, 0);
     return conclude(self, "barrier", shm_barrier(&channel->channel, &call));
@@ -84,16 +92,19 @@ static PyObject *usual_allreduce(Usual *self, PyObject *const *args, Py_ssize_t 
     if (channel != NULL && nargs == 3 && keywords == NULL && take_pair(args, &send, &recv) && send.len > 0 &&
         send.len == recv.len) {
         for (uint8_t i = 0; i < 3; i++)
-            if (args[2] == channel->reduce_ops[i]) call.reduce = (uint8_t)(SHM_SUM + i);
+            if (args[2] == channel->reduce_ops[i])
+                call.reduce = (uint8_t)(SHM_SUM + i);
         call.dtype = dtype_tag(&send);
-        if (call.reduce != 0) fold = shm_fold_for((char)(call.dtype >> 8), (size_t)send.itemsize, call.reduce);
+        if (call.reduce != 0)
+            fold = shm_fold_for((char)(call.dtype >> 8), (size_t)send.itemsize, call.reduce);
     }
-    if (fold == NULL) return ask_next_class(self, "allreduce", args, nargs, keywords);
+    if (fold == NULL)
+        return ask_next_class(self, "allreduce", args, nargs, keywords);
     call.sequence = ++self->sequence;
     call.count = (uint64_t)(send.len / send.itemsize);
     begin(channel, (size_t)send.len);
-    return conclude(self, "allreduce", shm_allreduce(&channel->channel, &call, send.buf, recv.buf,
-                                                     (size_t)send.itemsize, fold));
+    return conclude(self, "allreduce",
+                    shm_allreduce(&channel->channel, &call, send.buf, recv.buf, (size_t)send.itemsize, fold));
 }
 
 static PyObject *usual_broadcast(Usual *self, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
@@ -124,7 +135,8 @@ static void forget_layout(Usual *self) {
 
 /* Reads tuples or lists of ints, one per rank, whose ranges follow each other in rank order. False: look closely. */
 static bool take_usual_layout(Usual *self, Channel *channel, PyObject *counts, PyObject *displs) {
-    if (self->counts_seen == counts && self->displs_seen == displs && counts != NULL) return true;
+    if (self->counts_seen == counts && self->displs_seen == displs && counts != NULL)
+        return true;
     forget_layout(self);
     Py_ssize_t size = channel->channel.size;
     bool tuples = PyTuple_CheckExact(counts) && PyTuple_CheckExact(displs);
@@ -132,19 +144,23 @@ static bool take_usual_layout(Usual *self, Channel *channel, PyObject *counts, P
                : !PyList_CheckExact(counts) || !PyList_CheckExact(displs) || PyList_Size(counts) != size ||
                      PyList_Size(displs) != size)
         return false;
-    if (self->counts == NULL) self->counts = malloc(2 * (size_t)size * sizeof *self->counts);
-    if (self->counts == NULL) return false;
+    if (self->counts == NULL)
+        self->counts = malloc(2 * (size_t)size * sizeof *self->counts);
+    if (self->counts == NULL)
+        return false;
     self->displs = self->counts + size;
     uint64_t last = 0;
     uint32_t digest = DIGEST_START;
     for (Py_ssize_t r = 0; r < size; r++) {
         PyObject *count = tuples ? PyTuple_GetItem(counts, r) : PyList_GetItem(counts, r);
         PyObject *displ = tuples ? PyTuple_GetItem(displs, r) : PyList_GetItem(displs, r);
-        if (!PyLong_CheckExact(count) || !PyLong_CheckExact(displ)) return false;
+        if (!PyLong_CheckExact(count) || !PyLong_CheckExact(displ))
+            return false;
         int large[2];
         long long elements = PyLong_AsLongLongAndOverflow(count, &large[0]);
         long long start = PyLong_AsLongLongAndOverflow(displ, &large[1]);
-        if (large[0] != 0 || large[1] != 0 || elements < 0 || start < 0 || (uint64_t)start < last) return false;
+        if (large[0] != 0 || large[1] != 0 || elements < 0 || start < 0 || (uint64_t)start < last)
+            return false;
         self->counts[r] = (uint64_t)elements;
         self->displs[r] = (uint64_t)start;
         last = (uint64_t)start + (uint64_t)elements;
@@ -166,14 +182,16 @@ static PyObject *usual_allgatherv(Usual *self, PyObject *const *args, Py_ssize_t
                  take_usual_layout(self, channel, args[2], args[3]) &&
                  (uint64_t)(send.len / send.itemsize) == self->counts[channel->channel.rank] &&
                  (uint64_t)(recv.len / recv.itemsize) >= self->needed;
-    if (!usual) return ask_next_class(self, "allgatherv", args, nargs, keywords);
+    if (!usual)
+        return ask_next_class(self, "allgatherv", args, nargs, keywords);
     shm_call call = {.op = OP_ALLGATHERV, .expected = self->counts, .sequence = ++self->sequence};
     call.digest = self->digest;
     call.dtype = dtype_tag(&send);
     call.count = self->counts[channel->channel.rank];
     begin(channel, (size_t)recv.len);
-    return conclude(self, "allgatherv", shm_allgatherv(&channel->channel, &call, send.buf, recv.buf, self->counts,
-                                                       self->displs, (size_t)send.itemsize));
+    return conclude(self, "allgatherv",
+                    shm_allgatherv(&channel->channel, &call, send.buf, recv.buf, self->counts, self->displs,
+                                   (size_t)send.itemsize));
 }
 
 /* --- the type --- */

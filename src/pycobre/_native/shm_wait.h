@@ -18,13 +18,13 @@
 
 #include "shm_layout.h"
 
-#define SHM_SLICE_NS 20000000   /* sleep between looks at the peers' health */
-#define SHM_SPINS_HOT 200       /* looks without a pause: a pause takes as long as a small collective may */
-#define SHM_SPINS_MIN 240       /* with pauses of some tens of nanoseconds: about 2 µs */
-#define SHM_SPINS_MAX 500       /* about 15 µs */
-#define SHM_CROWDED_NS 500000   /* away for so long after a yield: others want this core too */
-#define SHM_CROWDED_WAITS 100   /* that many waits are then spent asleep from the start */
-#define SHM_YIELD_NS 1000000    /* of sched_yield before sleeping: waking a sleeper costs some 80 µs */
+#define SHM_SLICE_NS 20000000 /* sleep between looks at the peers' health */
+#define SHM_SPINS_HOT 200     /* looks without a pause: a pause takes as long as a small collective may */
+#define SHM_SPINS_MIN 240     /* with pauses of some tens of nanoseconds: about 2 µs */
+#define SHM_SPINS_MAX 500     /* about 15 µs */
+#define SHM_CROWDED_NS 500000 /* away for so long after a yield: others want this core too */
+#define SHM_CROWDED_WAITS 100 /* that many waits are then spent asleep from the start */
+#define SHM_YIELD_NS 1000000  /* of sched_yield before sleeping: waking a sleeper costs some 80 µs */
 
 typedef enum {
     SHM_OK = 0,
@@ -50,12 +50,12 @@ typedef struct {
     char *slots;
     size_t slot_stride, capacity;
     uint32_t rank, size;
-    uint32_t round;            /* the last one entered */
-    const uint64_t *expected;  /* what each peer's header should count in it; NULL: what the own one does */
-    bool spin;      /* every rank has a core of its own */
-    uint32_t crowded; /* waits to come in which not to yield */
-    uint32_t spins; /* how long to spin; grows while spinning pays, shrinks when it does not */
-    bool direct;    /* every rank may read every other's memory */
+    uint32_t round;           /* the last one entered */
+    const uint64_t *expected; /* what each peer's header should count in it; NULL: what the own one does */
+    bool spin;                /* every rank has a core of its own */
+    uint32_t crowded;         /* waits to come in which not to yield */
+    uint32_t spins;           /* how long to spin; grows while spinning pays, shrinks when it does not */
+    bool direct;              /* every rank may read every other's memory */
     int64_t timeout_ns;
     struct pollfd *watched; /* a pidfd per rank; -1 for this rank and for those not attached yet */
     /* The host language's say in long waits, all optional: before, after, and whether to give up. */
@@ -102,7 +102,8 @@ static inline void shm_ring(shm_rank *rank) {
 }
 
 static inline void shm_ring_all(shm_channel *channel) {
-    for (uint32_t r = 0; r < channel->size; r++) shm_ring(&channel->segment->ranks[r]);
+    for (uint32_t r = 0; r < channel->size; r++)
+        shm_ring(&channel->segment->ranks[r]);
 }
 
 static inline int shm_record(shm_channel *channel, uint32_t word) {
@@ -117,7 +118,8 @@ static inline int shm_record(shm_channel *channel, uint32_t word) {
 static inline uint32_t shm_tell(shm_channel *channel, shm_kind kind, uint32_t culprit) {
     uint32_t told = 0;
     uint32_t word = shm_abort_word(kind, channel->rank, culprit);
-    if (!atomic_compare_exchange_strong(&channel->segment->abort, &told, word)) return told;
+    if (!atomic_compare_exchange_strong(&channel->segment->abort, &told, word))
+        return told;
     shm_ring_all(channel);
     return word;
 }
@@ -135,8 +137,10 @@ static inline shm_kind shm_find_gone(shm_channel *channel, uint32_t *culprit) {
             return SHM_LEFT;
         }
     }
-    if (poll(channel->watched, channel->size, 0) <= 0) return SHM_OK;
-    while (channel->watched[*culprit].revents == 0) ++*culprit;
+    if (poll(channel->watched, channel->size, 0) <= 0)
+        return SHM_OK;
+    while (channel->watched[*culprit].revents == 0)
+        ++*culprit;
     /* It may have closed between the two looks, and then ended as it should. */
     return atomic_load(&channel->segment->ranks[*culprit].state) == SHM_CLOSED ? SHM_LEFT : SHM_DEAD;
 }
@@ -146,9 +150,8 @@ static inline shm_kind shm_find_gone(shm_channel *channel, uint32_t *culprit) {
 static inline bool shm_agrees(const shm_channel *channel, uint32_t peer) {
     const shm_slot *mine = shm_slot_of(channel, channel->rank, channel->round);
     const shm_slot *theirs = shm_slot_of(channel, peer, channel->round);
-    return theirs->sequence == mine->sequence && theirs->dtype == mine->dtype &&
-           theirs->digest == mine->digest && theirs->root == mine->root && theirs->op == mine->op &&
-           theirs->reduce == mine->reduce &&
+    return theirs->sequence == mine->sequence && theirs->dtype == mine->dtype && theirs->digest == mine->digest &&
+           theirs->root == mine->root && theirs->op == mine->op && theirs->reduce == mine->reduce &&
            theirs->count == (channel->expected != NULL ? channel->expected[peer] : mine->count);
 }
 
@@ -190,9 +193,12 @@ static inline bool shm_yield(shm_channel *channel, const shm_slot *slot, uint32_
     for (;;) {
         sched_yield();
         int64_t now = shm_now_ns();
-        if (now - before > SHM_CROWDED_NS) channel->crowded = SHM_CROWDED_WAITS;
-        if (shm_arrived(slot, round)) return true;
-        if (channel->crowded > 0 || now - start > SHM_YIELD_NS) return false;
+        if (now - before > SHM_CROWDED_NS)
+            channel->crowded = SHM_CROWDED_WAITS;
+        if (shm_arrived(slot, round))
+            return true;
+        if (channel->crowded > 0 || now - start > SHM_YIELD_NS)
+            return false;
         before = now;
     }
 }
@@ -203,14 +209,18 @@ static inline int shm_look_around(shm_channel *channel, uint32_t peer, int64_t w
     uint32_t told = atomic_load(&channel->segment->abort);
     shm_kind gone = told ? SHM_OK : shm_find_gone(channel, &culprit);
     /* Whoever is gone may have completed this round first, and then the awaited peer has entered it. */
-    if (shm_arrived(shm_slot_of(channel, peer, round), round)) return 0;
+    if (shm_arrived(shm_slot_of(channel, peer, round), round))
+        return 0;
     /* A rank that found the others in another collective may have left: say that rather than that it left. */
     for (uint32_t r = 0; r < channel->size; r++)
         if (r != channel->rank && shm_arrived(shm_slot_of(channel, r, round), round) && !shm_agrees(channel, r))
             return shm_disagree(channel, r);
-    if (told) return shm_record(channel, told);
-    if (gone != SHM_OK) return shm_fail(channel, gone, culprit);
-    if (waited > channel->timeout_ns) return shm_fail(channel, SHM_STALLED, peer);
+    if (told)
+        return shm_record(channel, told);
+    if (gone != SHM_OK)
+        return shm_fail(channel, gone, culprit);
+    if (waited > channel->timeout_ns)
+        return shm_fail(channel, SHM_STALLED, peer);
     if (channel->interrupted != NULL && channel->interrupted(channel->context))
         return shm_fail(channel, SHM_INTERRUPTED, channel->rank);
     return 0;
@@ -218,23 +228,28 @@ static inline int shm_look_around(shm_channel *channel, uint32_t peer, int64_t w
 
 static inline int shm_wait_in_turns(shm_channel *channel, uint32_t peer) {
     const shm_slot *slot = shm_slot_of(channel, peer, channel->round);
-    if (shm_yield(channel, slot, channel->round)) return 0;
+    if (shm_yield(channel, slot, channel->round))
+        return 0;
     int64_t now = shm_now_ns(), waited = 0;
     for (;;) {
         shm_sleep(channel, peer, slot, channel->round);
-        if (shm_arrived(slot, channel->round)) return 0;
+        if (shm_arrived(slot, channel->round))
+            return 0;
         /* A slice that lasted far too long means that this process was stopped, and its peers perhaps too. */
         int64_t before = now, most = 10 * (int64_t)SHM_SLICE_NS;
         now = shm_now_ns();
         waited += now - before < most ? now - before : most;
-        if (shm_look_around(channel, peer, waited) != 0) return -1;
+        if (shm_look_around(channel, peer, waited) != 0)
+            return -1;
     }
 }
 
 static __attribute__((noinline)) int shm_await_slowly(shm_channel *channel, uint32_t peer) {
-    if (channel->before_wait != NULL) channel->before_wait(channel->context);
+    if (channel->before_wait != NULL)
+        channel->before_wait(channel->context);
     int status = shm_wait_in_turns(channel, peer);
-    if (channel->after_wait != NULL) channel->after_wait(channel->context);
+    if (channel->after_wait != NULL)
+        channel->after_wait(channel->context);
     return status;
 }
 
@@ -242,17 +257,21 @@ static __attribute__((noinline)) int shm_await_slowly(shm_channel *channel, uint
 static inline int shm_await(shm_channel *channel, uint32_t peer) {
     uint32_t round = channel->round;
     const shm_slot *slot = shm_slot_of(channel, peer, round);
-    if (shm_arrived(slot, round)) return 0;
+    if (shm_arrived(slot, round))
+        return 0;
     if (channel->spin) {
         for (uint32_t i = 0; i < channel->spins; i++) {
-            if (i >= SHM_SPINS_HOT) shm_pause();
+            if (i >= SHM_SPINS_HOT)
+                shm_pause();
             if (shm_arrived(slot, round)) {
-                if (channel->spins < SHM_SPINS_MAX) channel->spins++;
+                if (channel->spins < SHM_SPINS_MAX)
+                    channel->spins++;
                 return 0;
             }
         }
         /* The peer is busy or has lost its core to somebody else. Yielding notices its arrival almost as soon. */
-        if (channel->spins > SHM_SPINS_MIN) channel->spins -= channel->spins / 8;
+        if (channel->spins > SHM_SPINS_MIN)
+            channel->spins -= channel->spins / 8;
     }
     return shm_await_slowly(channel, peer);
 }
@@ -261,7 +280,8 @@ static inline int shm_await(shm_channel *channel, uint32_t peer) {
 static inline void shm_publish(shm_channel *channel, shm_slot *slot) {
     shm_rank *self = &channel->segment->ranks[channel->rank];
     atomic_store(&slot->round, channel->round);
-    if (__builtin_expect(atomic_load(&self->sleepers) != 0, 0)) shm_ring(self);
+    if (__builtin_expect(atomic_load(&self->sleepers) != 0, 0))
+        shm_ring(self);
 }
 
 #endif

@@ -55,17 +55,22 @@ static bool fold_in_python(Star *self, char *out, const char *const *parts, uint
 
 static bool on_fold(void *context, char *out, const char *const *parts, uint64_t bytes) {
     Star *self = context;
-    if (self->kernel == NULL) return fold_in_python(self, out, parts, bytes);
-    if (out != parts[0]) memcpy(out, parts[0], bytes);
-    for (uint32_t r = 1; r < self->star.size; r++) self->kernel(out, parts[r], bytes / self->call.itemsize);
+    if (self->kernel == NULL)
+        return fold_in_python(self, out, parts, bytes);
+    if (out != parts[0])
+        memcpy(out, parts[0], bytes);
+    for (uint32_t r = 1; r < self->star.size; r++)
+        self->kernel(out, parts[r], bytes / self->call.itemsize);
     return true;
 }
 
 /* --- entering and leaving a collective --- */
 
 static PyObject *describe(const tcp_star *star, int what) {
-    if (what == TCP_OK) Py_RETURN_NONE;
-    if (what == TCP_RAISED) return NULL;
+    if (what == TCP_OK)
+        Py_RETURN_NONE;
+    if (what == TCP_RAISED)
+        return NULL;
     const tcp_trouble *trouble = &star->trouble;
     return Py_BuildValue("(iIKy#)", trouble->what, (unsigned)trouble->rank, (unsigned long long)trouble->number,
                          trouble->data, (Py_ssize_t)trouble->bytes);
@@ -75,12 +80,13 @@ static PyObject *describe(const tcp_star *star, int what) {
 static int run(Star *self, const char *mine, bool folds) {
     tcp_star *star = &self->star;
     self->waiting = PyEval_SaveThread();
-    int what = star->rank == 0 ? tcp_coordinate(star, &self->call, folds ? mine : NULL)
-                               : tcp_work(star, &self->call, mine);
+    int what =
+        star->rank == 0 ? tcp_coordinate(star, &self->call, folds ? mine : NULL) : tcp_work(star, &self->call, mine);
     /* The arrays are the caller's again when we return: nothing may be left that points into them. */
     if (what != TCP_OK) {
         tcp_settle(star, TCP_SETTLE_NS);
-        for (uint32_t i = 0; i < star->peers; i++) star->streams[i].to_left = 0;
+        for (uint32_t i = 0; i < star->peers; i++)
+            star->streams[i].to_left = 0;
     }
     PyEval_RestoreThread(self->waiting);
     return what;
@@ -99,13 +105,15 @@ static void announce(Star *self, int operation, uint64_t sequence, uint64_t elem
 }
 
 static void empty_blocks(tcp_star *star) {
-    for (uint32_t r = 0; r < star->size; r++) star->blocks[r] = (tcp_block){0};
+    for (uint32_t r = 0; r < star->size; r++)
+        star->blocks[r] = (tcp_block){0};
 }
 
 /* --- arguments --- */
 
 static bool expect(const char *name, Py_ssize_t given, Py_ssize_t wanted) {
-    if (given == wanted) return true;
+    if (given == wanted)
+        return true;
     PyErr_Format(PyExc_TypeError, "%s: expected %zd arguments, got %zd", name, wanted, given);
     return false;
 }
@@ -124,7 +132,8 @@ static bool take_code(Star *self, PyObject *code) {
     uint64_t fields[3];
     for (int i = 0; i < 3; i++) {
         PyObject *item = PyTuple_GetItem(code, i);
-        if (item == NULL || !take_number(item, &fields[i])) return false;
+        if (item == NULL || !take_number(item, &fields[i]))
+            return false;
     }
     if (fields[1] == 0) {
         PyErr_SetString(PyExc_ValueError, "the dtype has no size");
@@ -141,7 +150,8 @@ static bool take_blocks(Star *self, const Py_buffer *recv, PyObject *counts, PyO
     tcp_star *star = &self->star;
     uint64_t width = self->call.itemsize, room = (uint64_t)recv->len / width;
     if (PyTuple_Size(counts) != (Py_ssize_t)star->size || PyTuple_Size(displs) != (Py_ssize_t)star->size) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "expected one count and one displacement per rank");
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "expected one count and one displacement per rank");
         return false;
     }
     for (uint32_t r = 0; r < star->size; r++) {
@@ -166,7 +176,8 @@ static PyObject *star_allgatherv(Star *self, PyObject *const *args, Py_ssize_t n
     uint64_t sequence, layout;
     if (!expect("allgatherv", nargs, 7) || !take_number(args[0], &sequence) || !take_number(args[2], &layout))
         return NULL;
-    if (!take_buffer(args[3], PyBUF_SIMPLE, &send)) return NULL;
+    if (!take_buffer(args[3], PyBUF_SIMPLE, &send))
+        return NULL;
     if (!take_buffer(args[4], PyBUF_WRITABLE, &recv)) {
         PyBuffer_Release(&send);
         return NULL;
@@ -203,7 +214,8 @@ static int gather_and_fold(Star *self, const Py_buffer *send, const Py_buffer *r
         star->parts[r] = data;
     }
     int what = run(self, send->buf, false);
-    if (what != TCP_OK) return what;
+    if (what != TCP_OK)
+        return what;
     self->waiting = PyEval_SaveThread();
     bool folded = on_fold(self, recv->buf, star->parts, bytes);
     PyEval_RestoreThread(self->waiting);
@@ -216,7 +228,8 @@ static PyObject *star_allreduce(Star *self, PyObject *const *args, Py_ssize_t na
     uint64_t sequence, reduce;
     if (!expect("allreduce", nargs, 5) || !take_number(args[0], &sequence) || !take_number(args[4], &reduce))
         return NULL;
-    if (!take_buffer(args[2], PyBUF_SIMPLE, &send)) return NULL;
+    if (!take_buffer(args[2], PyBUF_SIMPLE, &send))
+        return NULL;
     if (!take_buffer(args[3], PyBUF_WRITABLE, &recv)) {
         PyBuffer_Release(&send);
         return NULL;
@@ -257,7 +270,8 @@ static PyObject *star_broadcast(Star *self, PyObject *const *args, Py_ssize_t na
         return NULL;
     }
     bool is_root = root == star->rank;
-    if (!take_buffer(args[2], is_root ? PyBUF_SIMPLE : PyBUF_WRITABLE, &buf)) return NULL;
+    if (!take_buffer(args[2], is_root ? PyBUF_SIMPLE : PyBUF_WRITABLE, &buf))
+        return NULL;
     PyObject *result = NULL;
     announce(self, TCP_BROADCAST, sequence, 0);
     if (take_code(self, args[1])) {
@@ -274,7 +288,8 @@ static PyObject *star_broadcast(Star *self, PyObject *const *args, Py_ssize_t na
 
 static PyObject *star_barrier(Star *self, PyObject *argument) {
     uint64_t sequence;
-    if (!take_number(argument, &sequence)) return NULL;
+    if (!take_number(argument, &sequence))
+        return NULL;
     announce(self, TCP_BARRIER, sequence, 0);
     empty_blocks(&self->star);
     return describe(&self->star, run(self, NULL, false));
@@ -284,20 +299,25 @@ static PyObject *star_barrier(Star *self, PyObject *argument) {
 
 static tcp_stream *find_stream(Star *self, PyObject *rank) {
     uint64_t number;
-    if (!take_number(rank, &number)) return NULL;
+    if (!take_number(rank, &number))
+        return NULL;
     for (uint32_t i = 0; i < self->star.peers; i++)
-        if (self->star.streams[i].rank == number) return &self->star.streams[i];
+        if (self->star.streams[i].rank == number)
+            return &self->star.streams[i];
     PyErr_SetString(PyExc_ValueError, "there is no connection to that rank");
     return NULL;
 }
 
 static PyObject *star_tell(Star *self, PyObject *const *args, Py_ssize_t nargs) {
-    if (!expect("tell", nargs, 3)) return NULL;
+    if (!expect("tell", nargs, 3))
+        return NULL;
     tcp_stream *stream = find_stream(self, args[0]);
     double patience_s = PyFloat_AsDouble(args[2]);
     Py_buffer frame;
-    if (stream == NULL || (patience_s == -1.0 && PyErr_Occurred())) return NULL;
-    if (PyObject_GetBuffer(args[1], &frame, PyBUF_SIMPLE) < 0) return NULL;
+    if (stream == NULL || (patience_s == -1.0 && PyErr_Occurred()))
+        return NULL;
+    if (PyObject_GetBuffer(args[1], &frame, PyBUF_SIMPLE) < 0)
+        return NULL;
     bool whole = (size_t)frame.len >= sizeof(tcp_header);
     if (whole) {
         self->waiting = PyEval_SaveThread();
@@ -312,7 +332,8 @@ static PyObject *star_tell(Star *self, PyObject *const *args, Py_ssize_t nargs) 
 
 static PyObject *star_inspect(Star *self, PyObject *argument) {
     tcp_stream *stream = find_stream(self, argument);
-    if (stream == NULL) return NULL;
+    if (stream == NULL)
+        return NULL;
     return describe(&self->star, tcp_last_words(&self->star, stream));
 }
 
@@ -325,7 +346,8 @@ static PyObject *star_interrupt(Star *self, PyObject *unused) {
 /* --- life and death --- */
 
 static void star_free(tcp_star *star) {
-    for (uint32_t i = 0; star->streams != NULL && i < star->peers; i++) free(star->streams[i].buffer);
+    for (uint32_t i = 0; star->streams != NULL && i < star->peers; i++)
+        free(star->streams[i].buffer);
     free(star->streams), free(star->blocks), free(star->packed), free(star->polls);
     free(star->legs), free(star->sent), free(star->staged), free(star->parts);
 }
@@ -346,7 +368,8 @@ static bool star_allocate(tcp_star *star) {
     }
     for (size_t i = 0; complete && i < peers; i++)
         complete = (star->streams[i].buffer = malloc(TCP_SMALL_BYTES)) != NULL;
-    if (!complete) PyErr_NoMemory();
+    if (!complete)
+        PyErr_NoMemory();
     return complete;
 }
 
@@ -360,7 +383,8 @@ static int star_init(Star *self, PyObject *args, PyObject *kwargs) {
     tcp_star *star = &self->star;
     uint32_t peers = rank == 0 ? size - 1 : 1;
     if (star->streams != NULL || size < 2 || rank >= size || PyTuple_Size(descriptors) != (Py_ssize_t)peers) {
-        if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "expected one descriptor per peer, once");
+        if (!PyErr_Occurred())
+            PyErr_SetString(PyExc_ValueError, "expected one descriptor per peer, once");
         return -1;
     }
     star->rank = rank;
@@ -371,10 +395,12 @@ static int star_init(Star *self, PyObject *args, PyObject *kwargs) {
     star->fold = on_fold;
     star->context = self;
     self->fold = Py_NewRef(fold);
-    if (!star_allocate(star)) return -1;
+    if (!star_allocate(star))
+        return -1;
     for (uint32_t i = 0; i < peers; i++) {
         long descriptor = PyLong_AsLong(PyTuple_GetItem(descriptors, i));
-        if (descriptor == -1 && PyErr_Occurred()) return -1;
+        if (descriptor == -1 && PyErr_Occurred())
+            return -1;
         star->streams[i].fd = (int)descriptor;
         star->streams[i].rank = rank == 0 ? i + 1 : 0;
     }
@@ -418,9 +444,11 @@ static PyType_Spec star_spec = {
 };
 
 static int add_types(PyObject *module) {
-    if (!ndarray_learn()) return -1;
+    if (!ndarray_learn())
+        return -1;
     PyObject *type = PyType_FromModuleAndSpec(module, &star_spec, NULL);
-    if (type == NULL) return -1;
+    if (type == NULL)
+        return -1;
     int status = PyModule_AddObjectRef(module, "Star", type);
     Py_DECREF(type);
     return status;
@@ -435,4 +463,6 @@ static PyModuleDef module = {
     .m_slots = module_slots,
 };
 
-PyMODINIT_FUNC PyInit_tcp(void) { return PyModuleDef_Init(&module); }
+PyMODINIT_FUNC PyInit_tcp(void) {
+    return PyModuleDef_Init(&module);
+}

@@ -21,22 +21,26 @@ typedef struct {
     uint32_t absent;  /* workers that have not entered */
     uint32_t untaken; /* workers whose contribution is not complete */
     uint32_t unended;
-    uint32_t aimed;   /* folding: workers whose window is not complete */
+    uint32_t aimed; /* folding: workers whose window is not complete */
     bool small;
     const char *packed; /* small: the workers' blocks in rank order without gaps */
 } tcp_collective;
 
-static inline bool tcp_taken(const tcp_leg *leg) { return leg->entered && leg->missing == 0; }
+static inline bool tcp_taken(const tcp_leg *leg) {
+    return leg->entered && leg->missing == 0;
+}
 
 /* Where a worker's block is among the packed ones. */
 static inline uint64_t tcp_offset(const tcp_star *star, uint32_t rank) {
     uint64_t offset = 0;
-    for (uint32_t r = 1; r < rank; r++) offset += star->blocks[r].bytes;
+    for (uint32_t r = 1; r < rank; r++)
+        offset += star->blocks[r].bytes;
     return offset;
 }
 
 static inline bool tcp_done(const tcp_star *star, uint32_t i) {
-    return tcp_taken(&star->legs[i]) && (star->legs[i].whole || (star->legs[i].ended && !tcp_unsent(&star->streams[i])));
+    return tcp_taken(&star->legs[i]) &&
+           (star->legs[i].whole || (star->legs[i].ended && !tcp_unsent(&star->streams[i])));
 }
 
 /* Whether the next thing must come from this worker; when folding, one that is ahead of the others waits. */
@@ -55,11 +59,15 @@ static inline int tcp_enter(tcp_star *star, tcp_collective *all, uint32_t i, boo
     tcp_leg *leg = &star->legs[i];
     tcp_header header;
     int found = tcp_next_header(stream, all->small, &header);
-    if (found < 0) return tcp_hangup(star, stream);
-    if (found == 0) return TCP_OK;
+    if (found < 0)
+        return tcp_hangup(star, stream);
+    if (found == 0)
+        return TCP_OK;
     int what = tcp_control(star, stream, &header);
-    if (what != TCP_OK) return what;
-    if (header.kind != TCP_CALL) return tcp_misfit(star, TCP_MALFORMED, stream, &header, NULL);
+    if (what != TCP_OK)
+        return what;
+    if (header.kind != TCP_CALL)
+        return tcp_misfit(star, TCP_MALFORMED, stream, &header, NULL);
     uint64_t expected = star->blocks[all->mine != NULL ? 0 : stream->rank].bytes;
     if (!tcp_same_call(&header, all->call) || header.length != expected)
         return tcp_misfit(star, TCP_DISAGREEMENT, stream, &header, all->call);
@@ -86,17 +94,24 @@ static inline int tcp_take(tcp_star *star, tcp_collective *all, uint32_t i, bool
     tcp_leg *leg = &star->legs[i];
     if (!leg->entered) {
         int what = tcp_enter(star, all, i, progress);
-        if (what != TCP_OK || !leg->entered) return what;
+        if (what != TCP_OK || !leg->entered)
+            return what;
     }
-    if (stream->to_left == 0) return TCP_OK;
+    if (stream->to_left == 0)
+        return TCP_OK;
     ssize_t moved = tcp_fill(stream);
-    if (moved < 0) return tcp_hangup(star, stream);
-    if (moved == 0) return TCP_OK;
+    if (moved < 0)
+        return tcp_hangup(star, stream);
+    if (moved == 0)
+        return TCP_OK;
     *progress = true;
     leg->missing -= (uint64_t)moved;
-    if (all->mine == NULL) star->blocks[stream->rank].ready += (uint64_t)moved;
-    else if (stream->to_left == 0) all->aimed--;
-    if (leg->missing == 0) all->untaken--;
+    if (all->mine == NULL)
+        star->blocks[stream->rank].ready += (uint64_t)moved;
+    else if (stream->to_left == 0)
+        all->aimed--;
+    if (leg->missing == 0)
+        all->untaken--;
     if (leg->missing == 0 && all->packed == star->packed) {
         const tcp_block *block = &star->blocks[stream->rank];
         memcpy(star->packed + tcp_offset(star, stream->rank), block->data, block->bytes);
@@ -108,14 +123,16 @@ static inline int tcp_take(tcp_star *star, tcp_collective *all, uint32_t i, bool
 static inline int tcp_fold_window(tcp_star *star, tcp_collective *all) {
     tcp_block *result = star->blocks;
     star->parts[0] = all->mine + result->ready;
-    for (uint32_t i = 0; i < star->peers; i++) star->parts[i + 1] = star->staged + (size_t)i * TCP_WINDOW_BYTES;
+    for (uint32_t i = 0; i < star->peers; i++)
+        star->parts[i + 1] = star->staged + (size_t)i * TCP_WINDOW_BYTES;
     if (!star->fold(star->context, result->data + result->ready, star->parts, all->window))
         return tcp_fail(star, TCP_RAISED, star->rank, 0);
     result->ready += all->window;
     uint64_t left = result->bytes - result->ready;
     all->window = left < TCP_WINDOW_BYTES ? left : TCP_WINDOW_BYTES;
     all->aimed = all->window ? star->peers : 0;
-    for (uint32_t i = 0; i < star->peers; i++) tcp_aim_window(star, all, i);
+    for (uint32_t i = 0; i < star->peers; i++)
+        tcp_aim_window(star, all, i);
     return TCP_OK;
 }
 
@@ -123,7 +140,8 @@ static inline int tcp_fold_window(tcp_star *star, tcp_collective *all) {
 static inline void tcp_forward_small(tcp_star *star, tcp_collective *all, uint32_t i) {
     tcp_stream *stream = &star->streams[i];
     tcp_leg *leg = &star->legs[i];
-    if (all->untaken - !tcp_taken(leg) != 0) return;
+    if (all->untaken - !tcp_taken(leg) != 0)
+        return;
     uint64_t own = star->blocks[stream->rank].bytes, theirs = all->total - star->blocks[0].bytes;
     uint64_t before = tcp_offset(star, stream->rank);
     tcp_header head = *all->call;
@@ -149,11 +167,15 @@ static inline void tcp_forward_large(tcp_star *star, tcp_collective *all, uint32
     head.offset = head.length = 0;
     const char *piece = NULL;
     for (uint32_t r = 0; r < star->nblocks; r++) {
-        if (r == stream->rank) continue;
+        if (r == stream->rank)
+            continue;
         uint64_t length = star->blocks[r].ready - sent[r];
-        if (length > TCP_LONGEST_BYTES) length = TCP_LONGEST_BYTES;
-        if (length == 0 || (length < TCP_CHUNK_BYTES && star->blocks[r].ready < star->blocks[r].bytes)) continue;
-        if (length == leg->owed && !others_entered) return;
+        if (length > TCP_LONGEST_BYTES)
+            length = TCP_LONGEST_BYTES;
+        if (length == 0 || (length < TCP_CHUNK_BYTES && star->blocks[r].ready < star->blocks[r].bytes))
+            continue;
+        if (length == leg->owed && !others_entered)
+            return;
         head.block = r;
         head.offset = sent[r];
         head.length = length;
@@ -161,10 +183,12 @@ static inline void tcp_forward_large(tcp_star *star, tcp_collective *all, uint32
         sent[r] += length;
         break;
     }
-    if (piece == NULL && (leg->owed || !others_entered)) return;
+    if (piece == NULL && (leg->owed || !others_entered))
+        return;
     leg->owed -= head.length;
     leg->ended = leg->owed == 0;
-    if (leg->ended) all->unended--;
+    if (leg->ended)
+        all->unended--;
     head.kind = leg->ended ? TCP_LAST : TCP_CHUNK;
     tcp_queue(stream, &head);
     tcp_queue_piece(stream, piece, head.length);
@@ -177,7 +201,8 @@ static inline int tcp_wait_for_workers(tcp_star *star, tcp_collective *all, int6
     for (uint32_t i = 0; i < star->peers; i++) {
         tcp_stream *stream = &star->streams[i];
         /* Of a worker that has all it needs, not even its end is our business: it may close and go. */
-        if (tcp_done(star, i)) continue;
+        if (tcp_done(star, i))
+            continue;
         bool hungry = tcp_is_hungry(star, i), unsent = tcp_unsent(stream);
         if ((hungry || unsent) && tcp_is_silent(star, stream))
             return tcp_fail(star, TCP_SILENCE, stream->rank, 0);
@@ -185,23 +210,30 @@ static inline int tcp_wait_for_workers(tcp_star *star, tcp_collective *all, int6
         star->polls[count++] = (struct pollfd){stream->fd, (short)(events | POLLRDHUP), 0};
     }
     int what = tcp_sleep(star, count);
-    if (what != TCP_OK) return what;
+    if (what != TCP_OK)
+        return what;
     count = 0;
     for (uint32_t i = 0; i < star->peers; i++) {
-        if (tcp_done(star, i)) continue;
+        if (tcp_done(star, i))
+            continue;
         short events = star->polls[count++].revents;
         bool gone = events & (POLLRDHUP | POLLHUP | POLLERR);
-        if (gone && tcp_taken(&star->legs[i])) what = tcp_last_words(star, &star->streams[i]);
-        else if (gone && !tcp_is_hungry(star, i)) what = tcp_hangup(star, &star->streams[i]);
-        if (what != TCP_OK) return what;
+        if (gone && tcp_taken(&star->legs[i]))
+            what = tcp_last_words(star, &star->streams[i]);
+        else if (gone && !tcp_is_hungry(star, i))
+            what = tcp_hangup(star, &star->streams[i]);
+        if (what != TCP_OK)
+            return what;
     }
-    if (star->waited_ns < *say_at_ns) return TCP_OK;
+    if (star->waited_ns < *say_at_ns)
+        return TCP_OK;
     *say_at_ns = star->waited_ns + star->timeout_ns / 4;
     tcp_header waiting = *all->call;
     waiting.kind = TCP_WAITING;
     waiting.length = 0;
     for (uint32_t i = 0; i < star->peers; i++) {
-        if (!star->legs[i].entered || tcp_unsent(&star->streams[i])) continue;
+        if (!star->legs[i].entered || tcp_unsent(&star->streams[i]))
+            continue;
         /* One that has its result may be in the next collective, and would blame this rank for the silence. */
         star->legs[i].whole = star->legs[i].ended;
         tcp_queue(&star->streams[i], &waiting);
@@ -214,9 +246,12 @@ static inline int tcp_wait_for_workers(tcp_star *star, tcp_collective *all, int6
 static inline const char *tcp_packed(const tcp_star *star) {
     const char *first = NULL, *next = NULL;
     for (uint32_t r = 1; r < star->nblocks; r++) {
-        if (star->blocks[r].bytes == 0) continue;
-        if (first == NULL) first = star->blocks[r].data;
-        else if (star->blocks[r].data != next) return star->packed;
+        if (star->blocks[r].bytes == 0)
+            continue;
+        if (first == NULL)
+            first = star->blocks[r].data;
+        else if (star->blocks[r].data != next)
+            return star->packed;
         next = star->blocks[r].data + star->blocks[r].bytes;
     }
     return first;
@@ -225,19 +260,25 @@ static inline const char *tcp_packed(const tcp_star *star) {
 /* Runs a collective. `mine` is the coordinator's contribution to a reduction that it folds itself, else NULL. */
 static inline int tcp_coordinate(tcp_star *star, const tcp_header *call, const char *mine) {
     tcp_collective all = {.call = call, .mine = mine};
-    for (uint32_t r = 0; r < star->nblocks; r++) all.total += star->blocks[r].bytes;
+    for (uint32_t r = 0; r < star->nblocks; r++)
+        all.total += star->blocks[r].bytes;
     all.small = mine == NULL && all.total <= TCP_SMALL_BYTES;
-    if (all.small) all.packed = tcp_packed(star);
+    if (all.small)
+        all.packed = tcp_packed(star);
     all.absent = all.untaken = all.unended = all.aimed = star->peers;
-    for (uint32_t r = 0; r < star->nblocks; r++) star->blocks[r].ready = 0;
-    if (mine != NULL) all.window = all.total < TCP_WINDOW_BYTES ? all.total : TCP_WINDOW_BYTES;
-    else star->blocks[0].ready = star->blocks[0].bytes;
+    for (uint32_t r = 0; r < star->nblocks; r++)
+        star->blocks[r].ready = 0;
+    if (mine != NULL)
+        all.window = all.total < TCP_WINDOW_BYTES ? all.total : TCP_WINDOW_BYTES;
+    else
+        star->blocks[0].ready = star->blocks[0].bytes;
     for (uint32_t i = 0; i < star->peers; i++) {
         uint32_t rank = star->streams[i].rank;
         uint64_t own = rank < star->nblocks ? star->blocks[rank].bytes : 0;
         star->legs[i] = (tcp_leg){.owed = all.total - own};
     }
-    if (!all.small) memset(star->sent, 0, (size_t)star->peers * star->size * sizeof *star->sent);
+    if (!all.small)
+        memset(star->sent, 0, (size_t)star->peers * star->size * sizeof *star->sent);
     tcp_begin(star);
     int64_t say_at_ns = star->timeout_ns / 10;
     for (;;) {
@@ -246,12 +287,15 @@ static inline int tcp_coordinate(tcp_star *star, const tcp_header *call, const c
         for (uint32_t i = 0; i < star->peers; i++) {
             tcp_stream *stream = &star->streams[i];
             tcp_leg *leg = &star->legs[i];
-            if (!tcp_unsent(stream) && !leg->ended) (all.small ? tcp_forward_small : tcp_forward_large)(star, &all, i);
-            if (tcp_unsent(stream)) progress = tcp_flush(stream) || progress;
+            if (!tcp_unsent(stream) && !leg->ended)
+                (all.small ? tcp_forward_small : tcp_forward_large)(star, &all, i);
+            if (tcp_unsent(stream))
+                progress = tcp_flush(stream) || progress;
             busy += tcp_unsent(stream);
             if (!tcp_taken(leg)) {
                 int what = tcp_take(star, &all, i, &progress);
-                if (what != TCP_OK) return what;
+                if (what != TCP_OK)
+                    return what;
             }
             if (stream->mute && tcp_taken(leg) && !leg->whole) {
                 int what = tcp_last_words(star, stream);
@@ -260,7 +304,8 @@ static inline int tcp_coordinate(tcp_star *star, const tcp_header *call, const c
         }
         if (mine != NULL && all.aimed == 0 && all.window) {
             int what = tcp_fold_window(star, &all);
-            if (what != TCP_OK) return what;
+            if (what != TCP_OK)
+                return what;
             progress = true;
         }
         if (all.untaken == 0 && all.unended == 0 && busy == 0) {
@@ -271,9 +316,11 @@ static inline int tcp_coordinate(tcp_star *star, const tcp_header *call, const c
             tcp_progressed(star);
             continue;
         }
-        if (!tcp_spin(star)) continue;
+        if (!tcp_spin(star))
+            continue;
         int what = tcp_wait_for_workers(star, &all, &say_at_ns);
-        if (what != TCP_OK) return what;
+        if (what != TCP_OK)
+            return what;
     }
 }
 

@@ -18,13 +18,13 @@
 #define TCP_CHUNK_BYTES (1 << 20)   /* of a block that is still coming in, at least so much is forwarded at once */
 #define TCP_LONGEST_BYTES (1 << 22) /* and at most so much: a failure can only be told after a whole chunk */
 #define TCP_WINDOW_BYTES (1 << 18)
-#define TCP_COPY_BYTES (1 << 18)    /* copied in one go, so that the connections are never left for long */
-#define TCP_STREAM_BYTES (1 << 22)  /* copies from here on go past the caches, which they would only empty */
-#define TCP_EAGER_TRIES 4      /* attempts before the first yield */
-#define TCP_YIELD_NS 200000    /* of yielding before sleeping: waking a sleeper costs some 80 µs */
-#define TCP_CROWDED_NS 500000  /* away for so long after a yield: others want this core too */
-#define TCP_CROWDED_WAITS 100  /* that many waits are then spent asleep, */
-#define TCP_ALERT_NS 5000      /* after so long, in which a peer that is running answers */
+#define TCP_COPY_BYTES (1 << 18)   /* copied in one go, so that the connections are never left for long */
+#define TCP_STREAM_BYTES (1 << 22) /* copies from here on go past the caches, which they would only empty */
+#define TCP_EAGER_TRIES 4          /* attempts before the first yield */
+#define TCP_YIELD_NS 200000        /* of yielding before sleeping: waking a sleeper costs some 80 µs */
+#define TCP_CROWDED_NS 500000      /* away for so long after a yield: others want this core too */
+#define TCP_CROWDED_WAITS 100      /* that many waits are then spent asleep, */
+#define TCP_ALERT_NS 5000          /* after so long, in which a peer that is running answers */
 #define TCP_SLICE_MS 100
 #define TCP_STOPPED_NS 500000000
 #define TCP_SETTLE_NS 250000000
@@ -66,11 +66,11 @@ typedef struct tcp_star {
     char *own_to;
     uint64_t own_left;
     bool own_streams; /* past the caches */
-    char *packed; /* TCP_SMALL_BYTES: small results, in rank order */
+    char *packed;     /* TCP_SMALL_BYTES: small results, in rank order */
     struct pollfd *polls;
-    tcp_leg *legs;   /* coordinator only */
-    uint64_t *sent;  /* coordinator only: bytes of each block sent to each worker */
-    char *staged;    /* coordinator only: a window of every worker's contribution */
+    tcp_leg *legs;  /* coordinator only */
+    uint64_t *sent; /* coordinator only: bytes of each block sent to each worker */
+    char *staged;   /* coordinator only: a window of every worker's contribution */
     int64_t timeout_ns;
     /* Called between polls; true to leave the collective with TCP_RAISED. */
     bool (*interrupted)(void *context);
@@ -109,16 +109,20 @@ static inline int tcp_misfit(tcp_star *star, int what, const tcp_stream *stream,
                              const tcp_header *ours) {
     tcp_fail(star, what, stream->rank, 0);
     memcpy(star->trouble.data, theirs, sizeof *theirs);
-    if (ours != NULL) memcpy(star->trouble.data + sizeof *theirs, ours, sizeof *ours);
+    if (ours != NULL)
+        memcpy(star->trouble.data + sizeof *theirs, ours, sizeof *ours);
     star->trouble.bytes = ours != NULL ? 2 * sizeof *theirs : sizeof *theirs;
     return what;
 }
 
 /* The trouble that a FAILURE or SHUTDOWN frame is; TCP_OK for a frame of a collective. */
 static inline int tcp_control(tcp_star *star, tcp_stream *stream, const tcp_header *header) {
-    if (header->kind == TCP_SHUTDOWN) return tcp_fail(star, TCP_CLOSED, stream->rank, header->sequence);
-    if (header->kind != TCP_FAILURE) return TCP_OK;
-    if (header->length > TCP_TEXT_BYTES) return tcp_misfit(star, TCP_MALFORMED, stream, header, NULL);
+    if (header->kind == TCP_SHUTDOWN)
+        return tcp_fail(star, TCP_CLOSED, stream->rank, header->sequence);
+    if (header->kind != TCP_FAILURE)
+        return TCP_OK;
+    if (header->length > TCP_TEXT_BYTES)
+        return tcp_misfit(star, TCP_MALFORMED, stream, header, NULL);
     tcp_fail(star, TCP_FAILED, header->block, 0);
     stream->to = star->trouble.data;
     stream->to_left = header->length;
@@ -141,13 +145,15 @@ static inline int tcp_last_words(tcp_star *star, tcp_stream *stream) {
     int found;
     while ((found = tcp_next_header(stream, true, &header)) > 0) {
         int what = tcp_control(star, stream, &header);
-        if (what != TCP_OK) return what;
+        if (what != TCP_OK)
+            return what;
         while (header.length) {
             stream->to = star->trouble.data;
             stream->to_left = header.length < TCP_TEXT_BYTES ? header.length : TCP_TEXT_BYTES;
             ssize_t moved = tcp_fill(stream);
             stream->to_left = 0;
-            if (moved <= 0) return tcp_hangup(star, stream); /* all it ever sent is here */
+            if (moved <= 0)
+                return tcp_hangup(star, stream); /* all it ever sent is here */
             header.length -= (uint64_t)moved;
         }
     }
@@ -157,7 +163,8 @@ static inline int tcp_last_words(tcp_star *star, tcp_stream *stream) {
 static inline void tcp_begin(tcp_star *star) {
     star->idle_ns = star->looked_ns = star->waited_ns = 0;
     star->tries = 0;
-    for (uint32_t i = 0; i < star->peers; i++) star->streams[i].heard_ns = 0;
+    for (uint32_t i = 0; i < star->peers; i++)
+        star->streams[i].heard_ns = 0;
 }
 
 static inline void tcp_progressed(tcp_star *star) {
@@ -168,9 +175,12 @@ static inline void tcp_progressed(tcp_star *star) {
 /* Copies up to `limit` bytes of the own contribution; whether there were any. */
 static inline bool tcp_copy_own(tcp_star *star, uint64_t limit) {
     uint64_t bytes = star->own_left < limit ? star->own_left : limit;
-    if (bytes == 0) return false;
-    if (star->own_streams) shm_stream(star->own_to, star->own_from, bytes);
-    else memcpy(star->own_to, star->own_from, bytes);
+    if (bytes == 0)
+        return false;
+    if (star->own_streams)
+        shm_stream(star->own_to, star->own_from, bytes);
+    else
+        memcpy(star->own_to, star->own_from, bytes);
     star->own_from += bytes;
     star->own_to += bytes;
     star->own_left -= bytes;
@@ -178,23 +188,29 @@ static inline bool tcp_copy_own(tcp_star *star, uint64_t limit) {
 }
 
 static inline void tcp_copy_rest(tcp_star *star) {
-    while (tcp_copy_own(star, TCP_COPY_BYTES)) continue;
+    while (tcp_copy_own(star, TCP_COPY_BYTES))
+        continue;
 }
 
 /* Does what work there is, else spins, then yields; true when it is time to sleep. On a crowded machine a yield
  * lasts somebody else's whole time slice, whereas a sleeper is run as soon as it is woken: then there is no
  * yielding for some time. */
 static inline bool tcp_spin(tcp_star *star) {
-    if (tcp_copy_own(star, TCP_COPY_BYTES)) return false;
-    if (++star->tries < TCP_EAGER_TRIES) return false;
+    if (tcp_copy_own(star, TCP_COPY_BYTES))
+        return false;
+    if (++star->tries < TCP_EAGER_TRIES)
+        return false;
     int64_t now = tcp_now_ns();
     if (star->idle_ns == 0) {
         star->idle_ns = now;
         star->sleepy = star->crowded > 0;
-        if (star->sleepy) star->crowded--;
+        if (star->sleepy)
+            star->crowded--;
     }
-    if (star->sleepy) return now - star->idle_ns >= TCP_ALERT_NS;
-    if (now - star->idle_ns >= TCP_YIELD_NS) return true;
+    if (star->sleepy)
+        return now - star->idle_ns >= TCP_ALERT_NS;
+    if (now - star->idle_ns >= TCP_YIELD_NS)
+        return true;
     sched_yield();
     if (tcp_now_ns() - now > TCP_CROWDED_NS) {
         star->crowded = TCP_CROWDED_WAITS;
@@ -213,7 +229,8 @@ static inline void tcp_look_at_clock(tcp_star *star) {
 
 /* Whether nothing has been heard from a peer for the whole timeout. */
 static inline bool tcp_is_silent(const tcp_star *star, tcp_stream *stream) {
-    if (stream->moved) stream->heard_ns = star->waited_ns;
+    if (stream->moved)
+        stream->heard_ns = star->waited_ns;
     stream->moved = false;
     return star->waited_ns - stream->heard_ns > star->timeout_ns;
 }
@@ -223,10 +240,12 @@ static inline int tcp_sleep(tcp_star *star, nfds_t count) {
     int64_t slice = star->timeout_ns / 20000000;
     int ready = poll(star->polls, count, slice < TCP_SLICE_MS ? (int)slice + 1 : TCP_SLICE_MS);
     if (ready < 0)
-        for (nfds_t i = 0; i < count; i++) star->polls[i].revents = 0;
+        for (nfds_t i = 0; i < count; i++)
+            star->polls[i].revents = 0;
     if (atomic_load_explicit(&star->stop, memory_order_relaxed))
         return tcp_fail(star, TCP_INTERRUPTED, star->rank, 0);
-    if (ready <= 0 && star->interrupted(star->context)) return tcp_fail(star, TCP_RAISED, star->rank, 0);
+    if (ready <= 0 && star->interrupted(star->context))
+        return tcp_fail(star, TCP_RAISED, star->rank, 0);
     return TCP_OK;
 }
 
@@ -238,15 +257,19 @@ static inline void tcp_settle(tcp_star *star, int64_t patience_ns) {
         nfds_t unsent = 0;
         for (uint32_t i = 0; i < star->peers; i++) {
             tcp_flush(&star->streams[i]);
-            if (tcp_unsent(&star->streams[i])) star->polls[unsent++] = (struct pollfd){star->streams[i].fd, POLLOUT, 0};
+            if (tcp_unsent(&star->streams[i]))
+                star->polls[unsent++] = (struct pollfd){star->streams[i].fd, POLLOUT, 0};
         }
         int64_t left = deadline - tcp_now_ns();
-        if (unsent == 0) return;
-        if (left <= 0) break;
+        if (unsent == 0)
+            return;
+        if (left <= 0)
+            break;
         poll(star->polls, unsent, (int)(left / 1000000) + 1);
     }
     for (uint32_t i = 0; i < star->peers; i++) {
-        if (!tcp_unsent(&star->streams[i])) continue;
+        if (!tcp_unsent(&star->streams[i]))
+            continue;
         star->streams[i].mute = true;
         star->streams[i].out_first = star->streams[i].out_count = 0;
     }
@@ -258,7 +281,8 @@ static inline void tcp_settle(tcp_star *star, int64_t patience_ns) {
 static inline void tcp_aim_next(tcp_star *star, tcp_stream *stream, uint32_t *next) {
     while (stream->to_left == 0 && *next < star->nblocks) {
         uint32_t block = (*next)++;
-        if (block == star->rank) continue;
+        if (block == star->rank)
+            continue;
         stream->to = star->blocks[block].data;
         stream->to_left = star->blocks[block].bytes;
     }
@@ -266,11 +290,16 @@ static inline void tcp_aim_next(tcp_star *star, tcp_stream *stream, uint32_t *ne
 
 /* Whether the frame is one that may come now; nothing is believed that this rank cannot verify. */
 static inline bool tcp_fits(const tcp_star *star, const tcp_header *header, uint64_t left) {
-    if (header->kind == TCP_RESULT) return header->length == left;
-    if (header->kind != TCP_CHUNK && header->kind != TCP_LAST) return false;
-    if (header->length > left || (header->kind == TCP_LAST && header->length != left)) return false;
-    if (header->length == 0) return header->kind == TCP_LAST; /* only an end may be empty */
-    if (header->block >= star->nblocks || header->block == star->rank) return false;
+    if (header->kind == TCP_RESULT)
+        return header->length == left;
+    if (header->kind != TCP_CHUNK && header->kind != TCP_LAST)
+        return false;
+    if (header->length > left || (header->kind == TCP_LAST && header->length != left))
+        return false;
+    if (header->length == 0)
+        return header->kind == TCP_LAST; /* only an end may be empty */
+    if (header->block >= star->nblocks || header->block == star->rank)
+        return false;
     uint64_t bytes = star->blocks[header->block].bytes;
     return header->offset <= bytes && header->length <= bytes - header->offset;
 }
@@ -279,7 +308,8 @@ static inline int tcp_work(tcp_star *star, const tcp_header *call, const void *m
     tcp_stream *stream = star->streams;
     uint64_t left = 0;
     for (uint32_t r = 0; r < star->nblocks; r++)
-        if (r != star->rank) left += star->blocks[r].bytes;
+        if (r != star->rank)
+            left += star->blocks[r].bytes;
     bool greedy = left <= TCP_SMALL_BYTES, ended = false;
     uint32_t next = star->nblocks;
     tcp_begin(star);
@@ -289,20 +319,26 @@ static inline int tcp_work(tcp_star *star, const tcp_header *call, const void *m
         bool progress = tcp_flush(stream);
         if (stream->to_left) {
             ssize_t moved = tcp_fill(stream);
-            if (moved < 0) return tcp_hangup(star, stream);
+            if (moved < 0)
+                return tcp_hangup(star, stream);
             progress = progress || moved > 0;
             tcp_aim_next(star, stream, &next);
         } else if (!ended) {
             tcp_header header;
             int found = tcp_next_header(stream, greedy, &header);
-            if (found < 0) return tcp_hangup(star, stream);
+            if (found < 0)
+                return tcp_hangup(star, stream);
             if (found > 0) {
                 tcp_progressed(star);
-                if (header.kind == TCP_WAITING) continue;
+                if (header.kind == TCP_WAITING)
+                    continue;
                 int what = tcp_control(star, stream, &header);
-                if (what != TCP_OK) return what;
-                if (!tcp_same_call(&header, call)) return tcp_misfit(star, TCP_DISAGREEMENT, stream, &header, call);
-                if (!tcp_fits(star, &header, left)) return tcp_misfit(star, TCP_MALFORMED, stream, &header, NULL);
+                if (what != TCP_OK)
+                    return what;
+                if (!tcp_same_call(&header, call))
+                    return tcp_misfit(star, TCP_DISAGREEMENT, stream, &header, call);
+                if (!tcp_fits(star, &header, left))
+                    return tcp_misfit(star, TCP_MALFORMED, stream, &header, NULL);
                 left -= header.length;
                 ended = header.kind != TCP_CHUNK;
                 if (header.kind == TCP_RESULT) {
@@ -316,7 +352,8 @@ static inline int tcp_work(tcp_star *star, const tcp_header *call, const void *m
             }
         }
         if (ended && stream->to_left == 0 && !tcp_unsent(stream)) {
-            if (stream->mute) return tcp_last_words(star, stream);
+            if (stream->mute)
+                return tcp_last_words(star, stream);
             tcp_copy_rest(star);
             return TCP_OK;
         }
@@ -324,13 +361,16 @@ static inline int tcp_work(tcp_star *star, const tcp_header *call, const void *m
             tcp_progressed(star);
             continue;
         }
-        if (!tcp_spin(star)) continue;
+        if (!tcp_spin(star))
+            continue;
         tcp_look_at_clock(star);
-        if (tcp_is_silent(star, stream)) return tcp_fail(star, TCP_SILENCE, stream->rank, 0);
+        if (tcp_is_silent(star, stream))
+            return tcp_fail(star, TCP_SILENCE, stream->rank, 0);
         short events = (ended && stream->to_left == 0 ? 0 : POLLIN) | (tcp_unsent(stream) ? POLLOUT : 0);
         star->polls[0] = (struct pollfd){stream->fd, (short)(events | POLLRDHUP), 0};
         int what = tcp_sleep(star, 1);
-        if (what != TCP_OK) return what;
+        if (what != TCP_OK)
+            return what;
     }
 }
 

@@ -48,8 +48,8 @@ typedef struct {
     tcp_header head;
     struct iovec out[4];
     int out_first, out_count;
-    bool mute;   /* a write failed: nothing more goes out, what the peer said last is still to be read */
-    bool gone;   /* reading ended, with `error`, 0 for an orderly end */
+    bool mute; /* a write failed: nothing more goes out, what the peer said last is still to be read */
+    bool gone; /* reading ended, with `error`, 0 for an orderly end */
     int error;
     bool moved; /* bytes went either way since `heard_ns`, in time waited by the present collective */
     int64_t heard_ns;
@@ -62,7 +62,8 @@ static inline ssize_t tcp_receive(tcp_stream *stream, void *to, size_t limit) {
         stream->moved = true;
         return got;
     }
-    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return 0;
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return 0;
     stream->gone = true;
     stream->error = got < 0 ? errno : 0;
     return -1;
@@ -73,14 +74,17 @@ static inline ssize_t tcp_receive(tcp_stream *stream, void *to, size_t limit) {
 static inline int tcp_next_header(tcp_stream *stream, bool greedy, tcp_header *header) {
     if (stream->end - stream->start < sizeof *header) {
         size_t held = stream->end - stream->start;
-        if (held && stream->start) memmove(stream->buffer, stream->buffer + stream->start, held);
+        if (held && stream->start)
+            memmove(stream->buffer, stream->buffer + stream->start, held);
         stream->start = 0;
         stream->end = held;
         size_t limit = greedy ? TCP_SMALL_BYTES - held : sizeof *header - held;
         ssize_t got = tcp_receive(stream, stream->buffer + held, limit);
-        if (got <= 0) return (int)got;
+        if (got <= 0)
+            return (int)got;
         stream->end += (size_t)got;
-        if (stream->end < sizeof *header) return 0;
+        if (stream->end < sizeof *header)
+            return 0;
     }
     memcpy(header, stream->buffer + stream->start, sizeof *header);
     stream->start += sizeof *header;
@@ -92,31 +96,37 @@ static inline ssize_t tcp_fill(tcp_stream *stream) {
     size_t held = stream->end - stream->start;
     ssize_t got;
     if (held) {
-        if (held > stream->to_left) held = (size_t)stream->to_left;
+        if (held > stream->to_left)
+            held = (size_t)stream->to_left;
         memcpy(stream->to, stream->buffer + stream->start, held);
         stream->start += held;
         stream->moved = true;
         got = (ssize_t)held;
     } else {
         got = tcp_receive(stream, stream->to, stream->to_left);
-        if (got <= 0) return got;
+        if (got <= 0)
+            return got;
     }
     stream->to += got;
     stream->to_left -= (uint64_t)got;
     return got;
 }
 
-static inline bool tcp_unsent(const tcp_stream *stream) { return stream->out_first < stream->out_count; }
+static inline bool tcp_unsent(const tcp_stream *stream) {
+    return stream->out_first < stream->out_count;
+}
 
 /* Takes the header of a frame for sending; the frame before must have gone. Its payload follows in pieces. */
 static inline void tcp_queue(tcp_stream *stream, const tcp_header *head) {
     stream->head = *head;
     stream->out_first = stream->out_count = 0;
-    if (!stream->mute) stream->out[stream->out_count++] = (struct iovec){&stream->head, sizeof stream->head};
+    if (!stream->mute)
+        stream->out[stream->out_count++] = (struct iovec){&stream->head, sizeof stream->head};
 }
 
 static inline void tcp_queue_piece(tcp_stream *stream, const void *data, size_t bytes) {
-    if (bytes && !stream->mute) stream->out[stream->out_count++] = (struct iovec){(void *)data, bytes};
+    if (bytes && !stream->mute)
+        stream->out[stream->out_count++] = (struct iovec){(void *)data, bytes};
 }
 
 /* Sends what the connection takes now; whether anything went. */
@@ -128,7 +138,8 @@ static inline bool tcp_flush(tcp_stream *stream) {
         message.msg_iovlen = (size_t)(stream->out_count - stream->out_first);
         ssize_t sent = sendmsg(stream->fd, &message, MSG_DONTWAIT | MSG_NOSIGNAL);
         if (sent < 0) {
-            if (errno == EINTR) continue;
+            if (errno == EINTR)
+                continue;
             if (errno != EAGAIN && errno != EWOULDBLOCK) {
                 stream->mute = true;
                 stream->out_first = stream->out_count = 0;
@@ -142,7 +153,8 @@ static inline bool tcp_flush(tcp_stream *stream) {
             piece->iov_base = (char *)piece->iov_base + step;
             piece->iov_len -= step;
             sent -= (ssize_t)step;
-            if (piece->iov_len == 0) stream->out_first++;
+            if (piece->iov_len == 0)
+                stream->out_first++;
         }
     }
     return any;
