@@ -20,8 +20,8 @@
     ├── OutputError                  results that could not be written or read
     └── WorkerError                  a worker process failed
 
-Fields are attributes, not only text, and every exception survives pickling, so that a worker's error reaches
-its parent whole.
+Fields are attributes, not only text. Each class declares its own with their types: so they are checked when an error
+crosses from one process to another as a record (`pycobre._util.error_record`). Every exception survives pickling too.
 """
 
 from __future__ import annotations
@@ -72,6 +72,11 @@ class CommError(CobreError):
 class CollectiveFailed(CommError):
     """A collective did not complete; `rank` is the rank at fault where it is known."""
 
+    operation: str
+    mpi_error_code: int
+    message: str
+    rank: int | None
+
     def __init__(self, operation: str, mpi_error_code: int, message: str, *, rank: int | None = None) -> None:
         super().__init__(f"{operation}: {message}")
         self.operation = operation
@@ -87,6 +92,11 @@ class InvalidBufferSize(CommError):
     `message` says of what they are the sizes, where the numbers alone do not.
     """
 
+    operation: str
+    expected: object
+    actual: object
+    message: str
+
     def __init__(self, operation: str, expected: object, actual: object, message: str = "") -> None:
         message = message or f"expected {expected}, got {actual}"
         super().__init__(f"{operation}: {message}")
@@ -98,6 +108,9 @@ class InvalidBufferSize(CommError):
 
 class InvalidRoot(CommError):
     """A broadcast named a root that is not a rank. The communicator is unharmed."""
+
+    root: int
+    size: int
 
     def __init__(self, root: int, size: int) -> None:
         super().__init__(f"broadcast: expected a root from 0 to {size - 1}, got {root}")
@@ -115,6 +128,9 @@ class InvalidCommunicator(CommError):
 class AllocationFailed(CommError):
     """The system refused memory for a shared region."""
 
+    requested_bytes: int
+    message: str
+
     def __init__(self, requested_bytes: int, message: str) -> None:
         super().__init__(f"cannot allocate {requested_bytes} bytes: {message}")
         self.requested_bytes = requested_bytes
@@ -127,6 +143,10 @@ class BackendError(CobreError):
 
 class BackendNotAvailable(BackendError):
     """A known backend that cannot run here; `reason` says why and what to install."""
+
+    requested: str
+    available: tuple[str, ...]
+    reason: str
 
     def __init__(self, requested: str, available: tuple[str, ...], reason: str = "") -> None:
         why = f" ({reason})" if reason else ""
@@ -141,6 +161,9 @@ class BackendNotAvailable(BackendError):
 class InvalidBackend(BackendError):
     """No backend has that name."""
 
+    requested: str
+    available: tuple[str, ...]
+
     def __init__(self, requested: str, available: tuple[str, ...]) -> None:
         super().__init__(f"there is no backend {requested!r}. Choose one of: {', '.join(available)}.")
         self.requested = requested
@@ -150,6 +173,9 @@ class InvalidBackend(BackendError):
 class InitializationFailed(BackendError):
     """A backend tried to start and could not; chained from its cause where there is one."""
 
+    backend: str
+    message: str
+
     def __init__(self, backend: str, message: str) -> None:
         super().__init__(f"the {backend} backend could not start: {message}")
         self.backend = backend
@@ -158,6 +184,9 @@ class InitializationFailed(BackendError):
 
 class MissingConfiguration(BackendError):
     """Variables a backend needs are not set; all of them are named at once."""
+
+    backend: str
+    missing_vars: tuple[str, ...]
 
     def __init__(self, backend: str, missing_vars: tuple[str, ...]) -> None:
         them = "it" if len(missing_vars) == 1 else "them"
@@ -171,6 +200,8 @@ class MissingConfiguration(BackendError):
 
 class ProblemError(CobreError):
     """A multistage problem that cannot be what its author meant; `findings` lists all that is wrong."""
+
+    findings: tuple[str, ...]
 
     def __init__(self, message: str, findings: tuple[str, ...] = ()) -> None:
         super().__init__(message)
@@ -197,6 +228,17 @@ class SolverError(CobreError):
     position in the block of solves that failed; `stage`, `iteration` and `scenario` are added by those who know
     them.
     """
+
+    message: str
+    stage: str | int | None
+    iteration: int | None
+    scenario: int | None
+    opening: int | None
+    chain: int | None
+    status: str
+    bundle: str | None
+    rows: tuple[str, ...]
+    incoming: dict[str, float]
 
     def __init__(
         self,
@@ -228,6 +270,8 @@ class SolverError(CobreError):
 class CaseError(CobreError):
     """A case directory that cannot be used; `findings` lists everything that is wrong with it."""
 
+    findings: tuple[Any, ...]
+
     def __init__(self, message: str, findings: tuple[Any, ...] = ()) -> None:
         super().__init__(message)
         self.findings = tuple(findings)
@@ -235,6 +279,10 @@ class CaseError(CobreError):
 
 class WorkerError(CobreError):
     """The first worker that failed; the others were ended and reaped."""
+
+    rank: int
+    exit_code: int | None
+    inner: BaseException | None
 
     def __init__(
         self, rank: int, exit_code: int | None, inner: BaseException | None, message: str = ""

@@ -2,12 +2,12 @@
 
 import json
 import os
-import pickle
 import signal
 import sys
 import threading
 import time
 
+from pycobre._util.error_record import encode_error
 from pycobre.errors import CollectiveFailed
 from pycobre.launch.channel import PAYLOAD_FD_VARIABLE, Channel, Kind
 
@@ -23,11 +23,15 @@ def main() -> int:
     action = script.get(str(rank), script["default"])
     channel.send(Kind.EVENT, f"hello from {rank} of {os.environ[f'COBRE_{backend}_SIZE']}".encode())
     if action == "raise":
-        channel.send(Kind.ERROR, pickle.dumps(ValueError("no water")))
+        channel.send(Kind.ERROR, encode_error(ValueError("no water")))
         return 1
     if action == "echo":
         error = CollectiveFailed("barrier", 0, "rank 1 stalled", rank=1)
-        channel.send(Kind.ERROR, pickle.dumps(error))
+        channel.send(Kind.ERROR, encode_error(error))
+        return 1
+    if action == "forge":
+        kind, payload = script["forged"]
+        channel.send(kind, bytes.fromhex(payload))
         return 1
     if action == "kill":
         os.kill(os.getpid(), signal.SIGKILL)

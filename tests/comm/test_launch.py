@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from pycobre.launch.channel import Kind, MessageBuffer, frame
 from pycobre.launch.launcher import RankGroup, rank_environments
 
 HERE = Path(__file__).parent
+#: Unpickled, this makes a directory.
+PICKLE = b"cos\nmkdir\n(VPATH\ntR."
 
 
 def start(
@@ -69,6 +72,33 @@ def test_a_raised_exception_comes_back_as_itself() -> None:
     assert caught.value.rank == 1
     assert isinstance(caught.value.inner, ValueError)
     assert caught.value.exit_code == 1
+    assert gone(group)
+
+
+FORGED = {
+    "a pickle as the error": (Kind.ERROR, PICKLE, "CommError: the error record of rank 1: expected JSON"),
+    "an unknown kind": (
+        99,
+        b"x",
+        "CommError: message of rank 1: expected an event, a result or an error, got kind 99",
+    ),
+    "a kind for ranks": (Kind.STOP, b"", "CommError: message of rank 1: expected an event"),
+}
+
+
+@pytest.mark.usefixtures("long_grace")
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_message_is_that_ranks_failure(name: str, tmp_path: Path) -> None:
+    kind, payload, text = FORGED[name]
+    target = tmp_path / "made"
+    payload = payload.replace(b"PATH", str(target).encode())
+    with (
+        start(2, forged=[kind, payload.hex()], **{"1": "forge"}) as group,
+        pytest.raises(WorkerError, match=re.escape(text)) as caught,
+    ):
+        collect(group)
+    assert caught.value.rank == 1
+    assert not target.exists()
     assert gone(group)
 
 

@@ -172,7 +172,7 @@ def how_it_fails(comm: Any, kind: str, odd: int) -> tuple[str, str, dict[str, An
         more["checkpoint"] = _FullDisk()
     try:
         train(problem, comm, TrainOptions(4, IterationLimit(5)), **more)
-    except (CobreError, ValueError, KeyError, OSError, _Strange) as error:
+    except (CobreError, ValueError, KeyError, OSError, RuntimeError, _Strange) as error:
         seen = {
             name: value for name, value in vars(error).items() if isinstance(value, str | int | tuple | dict)
         }

@@ -23,7 +23,7 @@ KINDS = {
     "callback": ("ValueError", "no more of this, says rank 1"),
     "early callback": ("KeyError", "depth"),
     "sampler": ("OSError", "the history file is gone"),
-    "foreign class": ("WorkerError", "_Strange: from another package"),
+    "foreign class": ("RuntimeError", "_Strange: from another package"),
     "checkpoint": ("OutputError", "checkpoint: no space left"),
 }
 

@@ -2,43 +2,49 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.error_record import decode_error, encode_error
 from pycobre.comm import Communicator
-from pycobre.errors import CobreError, CommError
+from pycobre.comm.collectives import broadcast_bytes
+from pycobre.errors import CobreError, CollectiveFailed, CommError
 
 __all__ = ["from_rank_zero", "gathered", "gathered_tables"]
+
+_DATA, _ERROR = b"\0", b"\1"
 
 
 def from_rank_zero(comm: Communicator, produce: Callable[[], bytes]) -> bytes:
     """Rank 0's bytes on every rank (collective); its error is raised on all of them.
 
-    Only errors of pycobre travel, and only between ranks of one run, which trust each other.
+    Only errors of pycobre travel, as records: one byte says whether the bytes after it are such a record.
     """
     if comm.size == 1:
         return produce()
-    data, error = b"", None
+    message, error = b"", None
     if comm.rank == 0:
         try:
-            data = produce()
+            message = _DATA + produce()
         except CommError:
             raise
         except CobreError as found:
             error = found
-            data = pickle.dumps(found)
-    header = np.array([error is not None, len(data)], np.int64)
-    comm.broadcast(header, root=0)
-    payload = np.frombuffer(data, np.uint8).copy() if comm.rank == 0 else np.empty(int(header[1]), np.uint8)
-    if payload.size:
-        comm.broadcast(payload, root=0)
-    if header[0]:
-        raise error if error is not None else pickle.loads(payload.tobytes())
-    return payload.tobytes()
+            message = _ERROR + encode_error(found)
+    message = broadcast_bytes(comm, message)
+    if error is not None:
+        raise error
+    status, data = message[:1], message[1:]
+    if status == _ERROR:
+        raise decode_error(data, "rank 0")
+    if status != _DATA:
+        raise CollectiveFailed(
+            "broadcast", 0, f"the status byte of rank 0: expected 0 or 1, got {message[:40]!r}", rank=0
+        )
+    return data
 
 
 def gathered(comm: Communicator, own: NDArray[Any]) -> NDArray[Any]:

@@ -9,7 +9,6 @@ import atexit
 import json
 import mmap
 import os
-import pickle
 import signal
 import sys
 import time
@@ -18,6 +17,7 @@ import traceback
 # All that a run may need, also what only some requests do: it is loaded while the parent reads the case.
 import pycobre.app.case_study
 import pycobre.solver.engine  # noqa: F401
+from pycobre._util.error_record import encode_error
 from pycobre.app.pipeline import execute
 from pycobre.app.request import Request
 from pycobre.app.stop_switch import StopSwitch
@@ -54,7 +54,7 @@ def main() -> int:
         error.add_note("".join(traceback.format_exception(error)))
         if outbox is not None:
             outbox.flush()
-        channel.send(Kind.ERROR, _pickled(error))
+        channel.send(Kind.ERROR, encode_error(error))
         channel.close()
         return 1
     channel.close()
@@ -68,13 +68,6 @@ def payload() -> bytes:
         data = view[:]
     os.close(descriptor)
     return data
-
-
-def _pickled(error: BaseException) -> bytes:
-    try:
-        return pickle.dumps(error)
-    except Exception:  # noqa: BLE001 - one that does not pickle still has a text
-        return pickle.dumps(RuntimeError(f"{type(error).__name__}: {error}"))
 
 
 def _leave(code: int) -> None:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pycobre._util.frozen import frozen
 from pycobre.app.stop_switch import StopSwitch, catching_signals
 from pycobre.comm import available_backends
 from pycobre.comm.select import announced_size
-from pycobre.errors import BackendNotAvailable, InvalidBackend, OptionError
+from pycobre.errors import (
+    BackendNotAvailable,
+    CobreError,
+    CommError,
+    InvalidBackend,
+    OptionError,
+    WorkerError,
+)
 from pycobre.events import Event
 from pycobre.launch.channel import Kind
 from pycobre.launch.event_batches import opened
@@ -22,6 +29,8 @@ if TYPE_CHECKING:
     from pycobre.app.request import Request
 
 __all__ = ["NAMES", "WorkerInfo", "choose_backend", "run_on_workers", "start_workers"]
+
+T = TypeVar("T")
 
 NAMES = ("auto", "mpi", "tcp", "shm", "local")
 
@@ -86,11 +95,12 @@ def run_on_workers(
     raised: list[Exception] = []
     wishes: list[Event] = []  # events upon which the callback asked to stop
 
-    def deliver(payload: bytes) -> None:
+    def deliver(rank: int, payload: bytes) -> None:
         if on_event is None or raised:
             return
+        events = _read(rank, "events", lambda: opened(payload))
         try:
-            for event in opened(payload):
+            for event in events:
                 if on_event(event):
                     wishes.append(event)
         except Exception as error:  # noqa: BLE001 - raised again when the ranks have ended
@@ -98,13 +108,13 @@ def run_on_workers(
 
     def on_message(rank: int, kind: Kind, payload: bytes) -> None:
         if kind is Kind.EVENT:
-            deliver(payload)
+            deliver(rank, payload)
         elif kind is Kind.QUESTION:
-            deliver(payload)
+            deliver(rank, payload)
             group.answer(rank, b"stop" if wishes or raised else b"go on")
         elif kind is Kind.RESULT:
             head, _, body = payload.partition(b"\n")
-            infos[rank] = WorkerInfo(rank=rank, backend=group.backend, **json.loads(head))
+            infos[rank] = _read(rank, "result", lambda: _info(rank, group.backend, json.loads(head)))
             reports[rank] = body
 
     with catching_signals(switch, group.request_stop):
@@ -114,4 +124,20 @@ def run_on_workers(
         group.run(on_message)
     if raised:
         raise raised[0]
-    return Report.from_bytes(reports[0]), tuple(infos[rank] for rank in sorted(infos))
+    report = _read(0, "report", lambda: Report.from_bytes(reports[0]))
+    return report, tuple(infos[rank] for rank in sorted(infos))
+
+
+def _info(rank: int, backend: str, head: dict[str, float]) -> WorkerInfo:
+    return WorkerInfo(rank, backend, float(head["wall_time_ms"]), int(head["pid"]))
+
+
+def _read(rank: int, what: str, parse: Callable[[], T]) -> T:
+    """What a worker sent, as `parse` reads it; a message that it cannot read is that worker's failure."""
+    try:
+        return parse()
+    except (KeyError, TypeError, ValueError, RecursionError, CobreError) as error:
+        message = (
+            f"{what} of worker {rank}: expected the form of this version of pycobre, got another ({error!r})"
+        )
+        raise WorkerError(rank, None, CommError(message)) from error

@@ -49,8 +49,8 @@ class MessageBuffer:
     def __init__(self) -> None:
         self._data = bytearray()
 
-    def feed(self, data: bytes) -> Iterator[tuple[Kind, bytes]]:
-        """Add received bytes and yield every message they complete."""
+    def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
+        """Add received bytes and yield every message they complete: its kind, unchecked, and its payload."""
         self._data += data
         while len(self._data) >= _HEADER.size:
             kind, length = _HEADER.unpack_from(self._data)
@@ -59,7 +59,7 @@ class MessageBuffer:
                 return
             payload = bytes(self._data[_HEADER.size : end])
             del self._data[:end]
-            yield Kind(kind), payload
+            yield kind, payload
 
 
 class Channel:
@@ -124,9 +124,9 @@ class Channel:
                     self._on_orphaned()
                 return
             for kind, payload in buffer.feed(data):
-                if kind is Kind.STOP:
+                if kind == Kind.STOP:
                     self._on_stop()
-                elif kind is Kind.GO:
+                elif kind == Kind.GO:
                     self._go.set()
-                elif kind is Kind.ANSWER:
+                elif kind == Kind.ANSWER:
                     self._answers.put(payload)

@@ -9,7 +9,6 @@ memory file that every rank inherits and maps. The launcher owns every process i
 from __future__ import annotations
 
 import os
-import pickle
 import selectors
 import signal
 import socket
@@ -22,14 +21,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
+from pycobre._util.error_record import decode_error
 from pycobre._util.pidfd import open_pidfd
 from pycobre.comm.config import ShmConfig, TcpConfig
-from pycobre.errors import CollectiveFailed, InitializationFailed, InvalidBackend, WorkerError
+from pycobre.errors import CollectiveFailed, CommError, InitializationFailed, InvalidBackend, WorkerError
 from pycobre.launch.channel import CHANNEL_FD_VARIABLE, PAYLOAD_FD_VARIABLE, Kind, MessageBuffer, frame
 
 __all__ = ["Rank", "RankGroup", "rank_environments"]
 
 LAUNCHABLE = ("shm", "tcp")
+_FROM_RANKS = frozenset({Kind.EVENT, Kind.QUESTION, Kind.RESULT})
 SHM_MOUNT = Path("/dev/shm")
 _LAUNCHER_PREFIXES = ("PMI_", "PMIX_", "OMPI_", "MPI_", "SLURM_", "COBRE_")
 # Survivors learn of a death from their own backend within a fraction of a second and report it themselves;
@@ -256,11 +257,18 @@ class RankGroup:
         if not data:
             self._selector.unregister(rank.channel)
             return False
-        for kind, payload in rank.buffer.feed(data):
-            if kind is Kind.ERROR:
-                rank.error = pickle.loads(payload)
+        for code, payload in rank.buffer.feed(data):
+            if code == Kind.ERROR:
+                rank.error = decode_error(payload, f"rank {rank.rank}")
+            elif code in _FROM_RANKS:
+                on_message(rank.rank, Kind(code), payload)
             else:
-                on_message(rank.rank, kind, payload)
+                rank.error = CommError(
+                    f"message of rank {rank.rank}: expected an event, a result or an error, got kind {code}. "
+                    "Check that all processes of the run have the same version of pycobre."
+                )
+                self._selector.unregister(rank.channel)
+                return False
         return True
 
     def _reap(self, rank: Rank, on_message: Callable[[int, Kind, bytes], None]) -> None:

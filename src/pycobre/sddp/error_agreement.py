@@ -1,24 +1,22 @@
 """Ranks meeting: every exchange of the algorithm carries a status, so that a failure reaches all ranks.
 
 A rank that fails between two meetings holds its error, still comes to the next one, and says so there. Then
-all ranks raise: of several errors the one with the lowest scenario, whose text and fields travel as JSON.
+all ranks raise: of several errors the one with the lowest scenario, whose class, fields and text travel as a record.
 """
 
 from __future__ import annotations
 
-import builtins
 import hashlib
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
-import pycobre.errors as errors
 from pycobre._util.arrays import F64
+from pycobre._util.error_record import decode_error, encode_error
 from pycobre.comm import Communicator
-from pycobre.errors import CobreError, CommError, OptionError, PolicyError, WorkerError
+from pycobre.comm.collectives import broadcast_bytes
+from pycobre.errors import CommError, OptionError, PolicyError
 from pycobre.sddp.timing import Ledger
 
 __all__ = ["AgreedError", "Meeting", "together"]
@@ -119,14 +117,7 @@ class Meeting:
 
     def tell(self, text: str) -> str:
         """Rank 0's text, on every rank."""
-        data = text.encode()
-        size = np.array([len(data)], np.int64)
-        self.comm.broadcast(size, root=0)
-        payload = (
-            np.frombuffer(data, np.uint8).copy() if self.comm.rank == 0 else np.zeros(int(size[0]), np.uint8)
-        )
-        self.comm.broadcast(payload, root=0)
-        return payload.tobytes().decode()
+        return broadcast_bytes(self.comm, text.encode()).decode(errors="replace")
 
     def _layout(self, counts: tuple[int, ...], width: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
         found = self._layouts.get((counts, width))
@@ -146,45 +137,5 @@ class Meeting:
         """Choose one error, the same on every rank, and let its owner tell it."""
         owner = int(np.argmin(np.where(codes > 0.0, codes, np.inf)))
         told = self._held if owner == self.comm.rank else None
-        text = _to_json(told) if told is not None else b""
-        size = np.array([len(text)], np.int64)
-        self.comm.broadcast(size, root=owner)
-        payload = (
-            np.frombuffer(text, np.uint8).copy() if told is not None else np.zeros(int(size[0]), np.uint8)
-        )
-        self.comm.broadcast(payload, root=owner)
-        return told if told is not None else _from_json(payload.tobytes(), owner)
-
-
-def _to_json(error: BaseException) -> bytes:
-    kind = type(error)
-    document = {
-        "module": kind.__module__,
-        "name": kind.__qualname__,
-        "text": str(error),
-        "args": list(error.args),
-        "fields": {key: value for key, value in vars(error).items() if not key.startswith("__")},
-    }
-    return json.dumps(document, default=str).encode()
-
-
-def _from_json(data: bytes, rank: int) -> BaseException:
-    """Build the error again where its class is ours or Python's own, else wrap its text."""
-    document: dict[str, Any] = json.loads(data)
-    kind: Any = None
-    if document["module"] == errors.__name__:
-        kind = getattr(errors, document["name"], None)
-        if isinstance(kind, type) and issubclass(kind, CobreError):
-            error = kind.__new__(kind)
-            error.args = tuple(document["args"])
-            for name, value in document["fields"].items():
-                error.__dict__[name] = tuple(value) if isinstance(value, list) else value
-            return error
-    elif document["module"] == builtins.__name__:
-        kind = getattr(builtins, document["name"], None)
-        if isinstance(kind, type) and issubclass(kind, Exception):
-            try:
-                return kind(*document["args"])
-            except TypeError:
-                pass  # a class with a signature of its own, such as UnicodeError: wrap its text
-    return WorkerError(rank, None, RuntimeError(f"{document['name']}: {document['text']}"))
+        record = broadcast_bytes(self.comm, b"" if told is None else encode_error(told), owner)
+        return told if told is not None else decode_error(record, f"rank {owner}")

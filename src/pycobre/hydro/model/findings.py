@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum, StrEnum
 
+from pycobre._util.error_record import carried_by_errors
 from pycobre._util.frozen import frozen
 
 __all__ = ["Finding", "Layer", "Severity"]
@@ -26,6 +27,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
+@carried_by_errors
 @frozen(kw_only=True)
 class Finding:
     """One thing that is wrong (error) or doubtful (warning).

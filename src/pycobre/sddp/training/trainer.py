@@ -399,7 +399,8 @@ class Trainer:
         own = np.array([[word, float(due), float(due_if_last)]])
         words = self.meeting.gather(own, (1,) * self.comm.size)
         if words[0, 0] == RULE_FIRED:
-            self.stop = Stop(*json.loads(self.meeting.tell(json.dumps(stop))))
+            text = self.meeting.tell("" if stop is None else f"{stop.converged:d}{stop.reason}")
+            self.stop = Stop(text[1:], text[:1] == "1")
         elif np.any(words[:, 0] == INTERRUPTED):
             self.stop = Stop("interrupted", False)
         elif np.any(words[:, 0] == LISTENER_ASKED):
