@@ -19,9 +19,10 @@ from pycobre.app.report import Report
 from pycobre.app.request import Request
 from pycobre.app.results.files import MANIFEST, write_json, write_manifest, write_table
 from pycobre.app.results.schemas import TABLES
-from pycobre.app.share import from_rank_zero, gathered, gathered_tables
+from pycobre.app.share import gathered_tables
 from pycobre.app.study import Study, make_study
 from pycobre.comm import Communicator
+from pycobre.comm.collectives import broadcast_result, gather_arrays
 from pycobre.errors import OptionError, OutputError
 from pycobre.events import Listener, WarningRaised
 from pycobre.sddp import Policy, SimulateOptions, TrainingOutcome, TrainingState, simulate, train
@@ -88,7 +89,7 @@ def execute(
         simulated = gathered_tables(comm, study.tables(found))
         writer.tables(simulated)
         tables.update(simulated)
-        cost = spread(gathered(comm, found.total_cost))
+        cost = spread(gather_arrays(comm, found.total_cost))
         metadata["simulation"] = {
             "scenarios": study.scenarios,
             "mean": cost.mean,
@@ -110,7 +111,7 @@ def execute(
 
 def _asked_to_stop(comm: Communicator, should_stop: Callable[[], bool]) -> bool:
     """Whether any rank has been asked (collective): they hear of it at different moments, or only one does."""
-    return bool(gathered(comm, np.array([should_stop()])).any())
+    return bool(gather_arrays(comm, np.array([should_stop()])).any())
 
 
 def backend_name(comm: Communicator) -> str:
@@ -162,7 +163,7 @@ def _train(
         directory = Path(request.output) / "checkpoints"
         if request.resume:
             state = _resume(directory, study, comm, emit, faults)
-        from_rank_zero(comm, lambda: _prepared(directory, study, fresh=not request.resume))
+        broadcast_result(comm, lambda: _prepared(directory, study, fresh=not request.resume))
         if comm.rank == 0:
             checkpoints = Checkpoints(
                 directory, iterations=study.checkpoint_iterations, minutes=request.checkpoint_minutes
@@ -196,7 +197,7 @@ def _resume(
             refuse_another_case(directory.parent, study.metadata)
         return pack_checkpoint(state)
 
-    state = unpack_checkpoint(from_rank_zero(comm, produce), str(directory))
+    state = unpack_checkpoint(broadcast_result(comm, produce), str(directory))
     if emit is not None:
         for fault in faults:
             emit(WarningRaised(message=fault, worker_id=comm.rank))
@@ -285,4 +286,4 @@ class _Writer:
                 ) from cause
             return b""
 
-        from_rank_zero(self._comm, produce)
+        broadcast_result(self._comm, produce)

@@ -1,13 +1,15 @@
-"""Processes talking. Knows nothing of LPs or of water.
+"""Processes talking. Knows nothing of LPs.
 
-    api      the contract: Communicator, SharedMemoryProvider, SharedRegion
-    checks   every precondition, once
-    fold     ReduceOp and the rank-order reduction
-    config   ShmConfig, TcpConfig and their environment variables
-    select   from the environment to a backend
-    region   HeapRegion
-    local    one process          shm   ranks of one machine
-    tcp      ranks anywhere       mpi   ranks under an MPI launcher
+    api          the contract: Communicator, SharedMemoryProvider, SharedRegion
+    checks       every precondition, once
+    fold         ReduceOp and the rank-order reduction
+    collectives  what programs build of them: rows of all ranks, bytes or an error of one
+    config       ShmConfig, TcpConfig and their environment variables
+    slurm        ranks and hosts of a Slurm step, as the tcp backend needs them
+    select       from the environment to a backend
+    region       HeapRegion
+    local        one process          shm   ranks of one machine
+    tcp          ranks anywhere       mpi   ranks under an MPI launcher
 
 Importing this package imports none of them: each is loaded when one of its names is asked for.
 """

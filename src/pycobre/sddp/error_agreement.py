@@ -13,9 +13,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from pycobre._util.arrays import F64
-from pycobre._util.error_record import decode_error, encode_error
 from pycobre.comm import Communicator
-from pycobre.comm.collectives import broadcast_bytes
+from pycobre.comm.collectives import broadcast_bytes, broadcast_error, displacements
 from pycobre.errors import CommError, OptionError, PolicyError
 from pycobre.sddp.timing import Ledger
 
@@ -123,8 +122,7 @@ class Meeting:
         found = self._layouts.get((counts, width))
         if found is None:
             sizes = tuple(1 + count * width for count in counts)
-            displs = tuple(sum(sizes[:rank]) for rank in range(len(sizes)))
-            found = self._layouts[counts, width] = (sizes, displs)
+            found = self._layouts[counts, width] = (sizes, displacements(sizes))
         return found
 
     def _code(self) -> float:
@@ -136,6 +134,4 @@ class Meeting:
     def _agree(self, codes: F64) -> BaseException:
         """Choose one error, the same on every rank, and let its owner tell it."""
         owner = int(np.argmin(np.where(codes > 0.0, codes, np.inf)))
-        told = self._held if owner == self.comm.rank else None
-        record = broadcast_bytes(self.comm, b"" if told is None else encode_error(told), owner)
-        return told if told is not None else decode_error(record, f"rank {owner}")
+        return broadcast_error(self.comm, self._held if owner == self.comm.rank else None, owner)

@@ -7,6 +7,16 @@
     pycobre.testing.problems               multistage problems whose optimal values are known
     pycobre.testing.random_problems        random ones that always have a solution, with a Hypothesis strategy
 
+Modules of the suites:
+
+    communicator, shared_memory            the two suites      suite      what they have in common
+    collectives, failures, regions         the bodies that run on the ranks
+    programs, values                       random programs of collectives; inputs, and comparison to the bit
+    ranks, starters, worker                starting processes, what each of them runs
+    threads, leaks                         the reference backend; what a process holds of the system
+    problems, own_problems                 problems with known values, of the literature and of our own
+    random_problems                        random ones
+
 The suites need the `test` extra (pytest, hypothesis) and Linux; they are imported when they are asked for.
 """
 

@@ -1,8 +1,19 @@
-"""Rank 0's bytes or its error on every rank, and forged messages from a rank 0 that is not pycobre's."""
+"""Rows of all ranks, rank 0's bytes or its error on every rank, and forged messages of a rank 0."""
 
 import pytest
-from forged_ranks import messages, receive_bytes, receive_error, receive_forged, receive_forged_agreement
+from forged_ranks import (
+    gather,
+    messages,
+    receive_bytes,
+    receive_error,
+    receive_forged,
+    receive_forged_agreement,
+    receive_forged_size,
+)
+from hypothesis import given
+from hypothesis import strategies as st
 
+from pycobre.comm.collectives import displacements
 from pycobre.testing import run_ranks
 
 EXPECTED = {
@@ -56,3 +67,21 @@ def test_an_error_of_rank_zero_is_raised_on_every_rank(backend):
 def test_bytes_arrive_in_pieces_of_any_size(length, piece, monkeypatch):
     monkeypatch.setattr("pycobre.comm.collectives.PIECE_BYTES", piece)  # put back what the ranks change
     assert run_ranks("threads", 2, receive_bytes, length, piece, timeout=60) == [[True, True]] * 2
+
+
+@pytest.mark.parametrize("backend", ["threads", "shm", "tcp"])
+@pytest.mark.parametrize("lengths", [(3, 0, 5), (0, 0, 0), (1, 1, 1)])
+def test_rows_and_arrays_of_all_ranks_are_gathered_in_rank_order(backend, lengths):
+    for dtype in ("f8", "i4", "?"):
+        assert run_ranks(backend, 3, gather, lengths, dtype, timeout=60) == [[True, True]] * 3
+
+
+def test_a_forged_number_of_elements_is_an_error():
+    _, survivor = run_ranks("threads", 2, receive_forged_size, timeout=60)
+    text = "allgatherv: the length that rank 0 announced: expected 0 elements or more, got -3"
+    assert survivor == ("CollectiveFailed", text)
+
+
+@given(st.lists(st.integers(0, 9)).map(tuple))
+def test_displacements_follow_one_another(counts):
+    assert displacements(counts) == tuple(sum(counts[:rank]) for rank in range(len(counts)))

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from pycobre._util.error_record import encode_error
-from pycobre.app.share import from_rank_zero
 from pycobre.comm import Communicator
+from pycobre.comm.collectives import broadcast_result, gather_arrays, gather_rows
 from pycobre.errors import CobreError, OutputError
 from pycobre.sddp.error_agreement import AgreedError, Meeting
 from pycobre.sddp.timing import Ledger
@@ -53,7 +53,7 @@ def receive_forged(comm: Communicator, name: str, path: str) -> tuple[str, str]:
         send(comm, *messages(path)[name])
         return "", ""
     try:
-        from_rank_zero(comm, bytes)
+        broadcast_result(comm, bytes)
     except Exception as error:  # noqa: BLE001 - to be looked at by the test
         return type(error).__name__, str(error)
     return "nothing", ""
@@ -84,7 +84,7 @@ def receive_error(comm: Communicator) -> tuple[str, str, list[str]]:
         raise error
 
     try:
-        from_rank_zero(comm, produce)
+        broadcast_result(comm, produce)
     except CobreError as error:
         return type(error).__name__, str(error), list(error.__notes__)
     return "nothing", "", []
@@ -96,4 +96,28 @@ def receive_bytes(comm: Communicator, length: int, piece: int) -> list[bool]:
 
     collectives.PIECE_BYTES = piece
     wanted = np.arange(length, dtype=np.uint64).tobytes()
-    return [from_rank_zero(comm, lambda: wanted) == wanted, from_rank_zero(comm, bytes) == b""]
+    return [broadcast_result(comm, lambda: wanted) == wanted, broadcast_result(comm, bytes) == b""]
+
+
+def receive_forged_size(comm: Communicator) -> tuple[str, str]:
+    """Rank 0 announces fewer than no elements."""
+    if comm.rank == 0:
+        comm.allgatherv(
+            np.array([-3]), np.empty(comm.size, np.int64), (1,) * comm.size, tuple(range(comm.size))
+        )
+        return "", ""
+    try:
+        gather_arrays(comm, np.zeros(2))
+    except CobreError as error:
+        return type(error).__name__, str(error)
+    return "nothing", ""
+
+
+def gather(comm: Communicator, lengths: tuple[int, ...], dtype: str) -> list[bool]:
+    """Whether arrays of different lengths arrive one after the other."""
+    parts = [np.arange(100 * rank, 100 * rank + n).astype(dtype) for rank, n in enumerate(lengths)]
+    rows = [np.stack([part, part + part], axis=1) for part in parts]
+    return [
+        np.array_equal(gather_arrays(comm, parts[comm.rank]), np.concatenate(parts)),
+        np.array_equal(gather_rows(comm, rows[comm.rank], lengths), np.concatenate(rows)),
+    ]
