@@ -26,7 +26,7 @@ def reservoirs(
     given = system(plants, buses, lines, thermals, blocks, stages, openings)
     nodes = []
     for t, (model, values) in enumerate(zip(given.models, given.openings, strict=True)):
-        theta = model.pool_head
+        theta = model.theta_column
         assert theta is not None
         template = _without_column(model.template, theta)
         noise = Noise(model.plan, values, np.full(len(values), 1.0 / len(values)))

@@ -24,7 +24,7 @@ import solver_models
 from bench_cells import Cell, arguments, finish
 from solver_models import Call
 
-from pycobre.solver import RowPool, SolverOptions, create_engine
+from pycobre.solver import CutView, SolveCall, SolverOptions, create_engine
 from pycobre.solver.explicit import explicit_lp
 from pycobre.solver.native import library_path
 from pycobre.solver.prepare import prepare
@@ -96,9 +96,17 @@ def ours(call: Call, *, lazy: bool, **options: object) -> tuple[Peer, Callable[[
     engine = create_engine(SolverOptions(**options))  # type: ignore[arg-type]
 
     def solve() -> np.ndarray:
-        seed = call.seed if lazy else None
+        trial_point = call.trial_point if lazy else None
         block = engine.solve(
-            call.model, call.x, call.values, call.pool, start=call.start, seed=seed, lazy=lazy
+            SolveCall(
+                call.model,
+                call.x,
+                call.values,
+                call.pool,
+                start=call.start,
+                trial_point=trial_point,
+                lazy=lazy,
+            )
         )
         return block.objective
 
@@ -165,11 +173,13 @@ def methods(label: str, call: Call, rounds: int) -> list[Cell]:
 def shortened(call: Call, rows: int, chains: int) -> Call:
     """The call with the newest `rows` of its pool, and bases that name no others."""
     keep = slice(call.pool.count - rows, call.pool.count)
-    pool = RowPool(call.pool.intercept[keep].copy(), call.pool.slope[keep].copy(), rows)
+    pool = CutView(call.pool.intercept[keep].copy(), call.pool.slope[keep].copy(), rows)
     with create_engine(SolverOptions()) as engine:
-        first = engine.solve(call.model, call.x[:chains], call.values[:1], pool, want_basis=True)
+        first = engine.solve(SolveCall(call.model, call.x[:chains], call.values[:1], pool, want_basis=True))
     assert first.basis is not None
-    return replace(call, x=call.x[:chains], pool=pool, start=first.basis, seed=first.output[:, 0].copy())
+    return replace(
+        call, x=call.x[:chains], pool=pool, start=first.basis, trial_point=first.output[:, 0].copy()
+    )
 
 
 def main() -> None:

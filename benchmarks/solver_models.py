@@ -11,10 +11,11 @@ import numpy as np
 
 from pycobre.solver import (
     BasisBlock,
+    CutView,
     LpModel,
     LpTemplate,
     PatchPlan,
-    RowPool,
+    SolveCall,
     SolverOptions,
     Target,
     create_engine,
@@ -138,9 +139,9 @@ class Call:
     model: LpModel
     x: np.ndarray
     values: np.ndarray
-    pool: RowPool
+    pool: CutView
     start: BasisBlock
-    seed: np.ndarray
+    trial_point: np.ndarray
 
 
 def train(given: System, rows: int, passes: int, stage: int = 1) -> Call:
@@ -154,16 +155,16 @@ def train(given: System, rows: int, passes: int, stage: int = 1) -> Call:
     count = 0
     with create_engine(SolverOptions()) as engine:
         while True:
-            pools = [RowPool(intercept[t], slope[t], count) for t in range(stages)]
+            pools = [CutView(intercept[t], slope[t], count) for t in range(stages)]
             x = np.tile(given.initial, (passes, 1))
             visited, bases, outputs = [], [], []
             for t, model in enumerate(given.models):
                 chosen = given.openings[t][rng.integers(0, len(given.openings[t]), passes)][:, None]
-                block = engine.solve(model, x, chosen, pools[t], want_basis=True)
+                block = engine.solve(SolveCall(model, x, chosen, pools[t], want_basis=True))
                 visited.append(x), bases.append(block.basis), outputs.append(block.output[:, 0])
                 x = block.output[:, 0]
             if count >= rows:
-                pool = RowPool(intercept[stage], slope[stage], rows)
+                pool = CutView(intercept[stage], slope[stage], rows)
                 start = bases[stage]
                 assert start is not None
                 return Call(
@@ -171,9 +172,16 @@ def train(given: System, rows: int, passes: int, stage: int = 1) -> Call:
                 )
             new = count + passes
             for t in range(stages - 1, 0, -1):
-                pool = RowPool(intercept[t], slope[t], new if t < stages - 1 else 0)
+                pool = CutView(intercept[t], slope[t], new if t < stages - 1 else 0)
                 block = engine.solve(
-                    given.models[t], visited[t], given.openings[t], pool, start=bases[t], seed=outputs[t]
+                    SolveCall(
+                        given.models[t],
+                        visited[t],
+                        given.openings[t],
+                        pool,
+                        start=bases[t],
+                        trial_point=outputs[t],
+                    )
                 )
                 gradient = block.gradient.mean(axis=1)
                 slope[t - 1, count:new] = gradient

@@ -19,17 +19,18 @@ import solver_models
 from bench_cells import Cell, arguments, finish
 from solver_models import Call
 
-from pycobre.solver import BasisBlock, Block, SolverOptions, create_engine
+from pycobre.solver import BasisBlock, Block, SolveCall, SolverOptions, create_engine
 
 
 def repeated(call: Call, chains: int) -> Call:
     """The call with its chains repeated up to the number asked for."""
     index = np.arange(chains, dtype=np.int32) % len(call.x)
-    return replace(call, x=call.x[index], start=call.start.take(index), seed=call.seed[index])
+    return replace(call, x=call.x[index], start=call.start.take(index), trial_point=call.trial_point[index])
 
 
 def solve(engine: object, call: Call) -> Block:
-    return engine.solve(call.model, call.x, call.values, call.pool, start=call.start, seed=call.seed)  # type: ignore[attr-defined, no-any-return]
+    wanted = SolveCall(call.model, call.x, call.values, call.pool, call.start, call.trial_point)
+    return engine.solve(wanted)  # type: ignore[attr-defined, no-any-return]
 
 
 def serve(pipe: Connection, call: Call, options: SolverOptions) -> None:
@@ -43,7 +44,7 @@ def half(call: Call, which: int) -> Call:
     middle = len(call.x) // 2
     chosen = np.arange(middle, dtype=np.int32) + which * middle
     start: BasisBlock = call.start.take(chosen)
-    return replace(call, x=call.x[chosen], start=start, seed=call.seed[chosen])
+    return replace(call, x=call.x[chosen], start=start, trial_point=call.trial_point[chosen])
 
 
 def main() -> None:

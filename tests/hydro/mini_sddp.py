@@ -57,7 +57,7 @@ class StageSolver:
             else:
                 assert kind == Target.COL_LOWER
                 h.changeColBounds(int(col), float(value), h.getLp().col_upper_[int(col)])
-        f = node.floors
+        f = node.rhs_corrections
         if f is not None:
             short = []
             for i in range(len(f)):

@@ -22,7 +22,7 @@ from pycobre.problem import (
     solve_lp,
     tree_size,
 )
-from pycobre.solver.api import Floors, LpTemplate, PatchPlan, Target
+from pycobre.solver.api import LpTemplate, PatchPlan, RhsCorrections, Target
 from pycobre.testing.problems import detour, regimes
 from pycobre.testing.random_problems import problems
 
@@ -92,9 +92,9 @@ def test_names_tell_the_path() -> None:
 
 def test_floors_are_refused() -> None:
     problem = detour()
-    floors = Floors([0.0], [0], [0, 0], [], [], [], [], [])
-    lifted = replace(problem, nodes=(replace(problem.nodes[0], floors=floors), *problem.nodes[1:]))
-    with pytest.raises(ProblemError, match="node 'a': expected an LP, got right-hand sides with floors"):
+    floors = RhsCorrections([0.0], [0], [0, 0], [], [], [], [], [])
+    lifted = replace(problem, nodes=(replace(problem.nodes[0], rhs_corrections=floors), *problem.nodes[1:]))
+    with pytest.raises(ProblemError, match="node 'a': expected an LP, got right-hand-side corrections"):
         extensive_form(lifted)
 
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from pycobre._util.container import MAGIC, Container, pack, unpack
 from pycobre.errors import OutputError, ProblemError
 from pycobre.problem import ROOT, Arcs, Node, Noise, Problem, State, solve_extensive_form
-from pycobre.solver.api import Floors, LpTemplate
+from pycobre.solver.api import LpTemplate, RhsCorrections
 from pycobre.testing.problems import KnownProblem, hydro_thermal, known_problems, valley
 from pycobre.testing.random_problems import problems
 
@@ -84,12 +84,12 @@ def test_sharing_changes_no_byte_and_comes_back() -> None:
 
 def test_floors_come_back() -> None:
     lp = LpTemplate([0.0, 0.0], [0.0, 0.0], [9.0, 9.0], [1.0], [1.0], [0, 1, 2], [0, 0], [1.0, 1.0])
-    floors = Floors([0.5], [0], [0, 1], [0], [2.0], [0], [0], [-1.0])
-    node = Node("a", lp, np.array([1]), np.array([0]), Noise.none(), floors=floors)
+    floors = RhsCorrections([0.5], [0], [0, 1], [0], [2.0], [0], [0], [-1.0])
+    node = Node("a", lp, np.array([1]), np.array([0]), Noise.none(), rhs_corrections=floors)
     problem = Problem((State("x", 0.0),), (node,), Arcs.of([(ROOT, 0, 1.0)]))
     loaded = Problem.from_bytes(problem.to_bytes())
-    assert loaded.nodes[0].floors is not None
-    assert loaded.nodes[0].floors.coef.tolist() == [2.0]
+    assert loaded.nodes[0].rhs_corrections is not None
+    assert loaded.nodes[0].rhs_corrections.coef.tolist() == [2.0]
     assert loaded.to_bytes() == problem.to_bytes()
 
 

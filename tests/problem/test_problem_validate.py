@@ -11,7 +11,7 @@ import pytest
 
 from pycobre.errors import ProblemError
 from pycobre.problem import ROOT, Arcs, Node, Noise, Problem, Sense, State
-from pycobre.solver.api import Floors, LpTemplate, PatchPlan, Target
+from pycobre.solver.api import LpTemplate, PatchPlan, RhsCorrections, Target
 
 NAN = math.nan
 INF = math.inf
@@ -209,8 +209,8 @@ NODES: list[tuple[Node, tuple[str, ...]]] = [
         ),
     ),
     (
-        node(floors=Floors([1.0], [3], [0, 0], [], [], [], [], [])),
-        ("a floor's row is outside 0..0.",),
+        node(rhs_corrections=RhsCorrections([1.0], [3], [0, 0], [], [], [], [], [])),
+        ("the row of a right-hand-side correction is outside 0..0.",),
     ),
 ]
 
@@ -223,8 +223,8 @@ def test_bad_nodes_are_explained(bad: Node, texts: tuple[str, ...]) -> None:
 def test_rows_with_noisy_coefficients_or_floors_are_not_called_impossible() -> None:
     lp = template(**NO_INCOMING, row_lower=[99.0], row_upper=[99.0])
     problem(node(template=lp, noise=noise(Target.COEFFICIENT, 0, 2)))
-    lifted = Floors([0.0], [0], [0, 0], [], [], [0], [0], [-1.0])
-    problem(node(template=lp, noise=Noise.none(), floors=lifted))
+    lifted = RhsCorrections([0.0], [0], [0, 0], [], [], [0], [0], [-1.0])
+    problem(node(template=lp, noise=Noise.none(), rhs_corrections=lifted))
 
 
 def test_nodes_without_rows_may_have_noise() -> None:

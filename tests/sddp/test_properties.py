@@ -24,7 +24,7 @@ from pycobre.sddp import (
     expectation_and_cvar,
     train,
 )
-from pycobre.solver import LpModel, SolverOptions, create_engine
+from pycobre.solver import LpModel, SolveCall, SolverOptions, create_engine
 from pycobre.testing import run_ranks
 from pycobre.testing.random_problems import PLACES, Recipe, problems, random_problem
 
@@ -35,7 +35,7 @@ ONE_NODE_TREES = ("linear", "markov", "tree")
 def optimum(problem: Problem) -> float:
     """The minimised value of the whole tree as one LP."""
     with create_engine(SolverOptions(native=False)) as engine:
-        block = engine.solve(LpModel(extensive_form(problem)), np.zeros((1, 0)), np.zeros((1, 0)))
+        block = engine.solve(SolveCall(LpModel(extensive_form(problem)), np.zeros((1, 0)), np.zeros((1, 0))))
     return float(block.objective[0, 0])
 
 

@@ -11,7 +11,7 @@ from sddp_runs import PATIENT
 from pycobre.errors import OptionError
 from pycobre.sddp import Level1, LimitedMemoryLevel1
 from pycobre.sddp.selection import SelectionMemory
-from pycobre.solver import RowPool
+from pycobre.solver import CutView
 
 
 @st.composite
@@ -33,7 +33,7 @@ def test_incremental_choice_is_the_definition(rounds):
     cuts, points = np.zeros((0, 3)), np.zeros((0, 2))
     for new_cuts, new_points in rounds:
         cuts, points = np.concatenate([cuts, new_cuts]), np.concatenate([points, new_points])
-        pool = RowPool(cuts[:, 0].copy(), cuts[:, 1:].copy(), len(cuts))
+        pool = CutView(cuts[:, 0].copy(), cuts[:, 1:].copy(), len(cuts))
         masks = []
         for memory, rule in ((level1, Level1()), (limited, LimitedMemoryLevel1())):
             memory.add(new_points)

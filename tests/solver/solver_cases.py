@@ -9,7 +9,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pycobre.solver import BasisBlock, Block, Engine, LpModel, LpTemplate, PatchPlan, RowPool, Target
+from pycobre.solver import (
+    BasisBlock,
+    Block,
+    CutView,
+    Engine,
+    LpModel,
+    LpTemplate,
+    PatchPlan,
+    SolveCall,
+    Target,
+)
 
 INF = np.inf
 
@@ -41,10 +51,10 @@ class Case:
     model: LpModel
     x: np.ndarray
     values: np.ndarray
-    pool: RowPool | None
+    pool: CutView | None
 
     def solve(self, engine: Engine, start: BasisBlock | None = None, **more: object) -> Block:
-        return engine.solve(self.model, self.x, self.values, self.pool, start=start, **more)
+        return engine.solve(SolveCall(self.model, self.x, self.values, self.pool, start=start, **more))
 
 
 def random_case(
@@ -108,7 +118,7 @@ def random_case(
     pool = None
     if pool_rows:
         slope = rng.integers(-3, 4, (pool_rows, states)).astype(float)
-        pool = RowPool(rng.integers(-4, 9, pool_rows).astype(float), slope, pool_rows)
+        pool = CutView(rng.integers(-4, 9, pool_rows).astype(float), slope, pool_rows)
     return Case(model, rng.integers(-2, 6, (chains, states)).astype(float), values, pool)
 
 
@@ -116,7 +126,16 @@ def bits(block: Block) -> bytes:
     """Everything a block says, as bytes."""
     parts = [
         getattr(block, name)
-        for name in ("objective", "gradient", "output", "head", "iterations", "rounds", "retries", "by_highs")
+        for name in (
+            "objective",
+            "gradient",
+            "output",
+            "theta",
+            "iterations",
+            "rounds",
+            "retries",
+            "by_highs",
+        )
     ]
     parts += [p for p in (block.primal, block.col_dual, block.row_dual) if p is not None]
     if block.basis is not None:

@@ -6,8 +6,18 @@ import numpy as np
 import pytest
 from solver_cases import INF, random_case, template_of
 
-from pycobre.solver import Floors, LpModel, PatchPlan, RowPool, SolverOptions, Target, create_engine
-from pycobre.solver.explicit import explicit_lp, to_highs
+from pycobre.solver import (
+    CutView,
+    LpModel,
+    PatchPlan,
+    RhsCorrections,
+    SolveCall,
+    SolverOptions,
+    Target,
+    create_engine,
+)
+from pycobre.solver.explicit import explicit_lp
+from pycobre.solver.highspy_lp import to_highs
 
 ALL_KINDS = (Target.RHS, Target.COL_UPPER, Target.COST, Target.COEFFICIENT, Target.OFFSET)
 
@@ -57,11 +67,11 @@ def test_inactive_pool_rows_do_not_exist(engine, seed):
     case = random_case(seed)
     rng = np.random.default_rng(seed)
     active = rng.integers(0, 2, case.pool.count).astype(np.uint8)
-    masked = RowPool(case.pool.intercept, case.pool.slope, case.pool.count, active)
+    masked = CutView(case.pool.intercept, case.pool.slope, case.pool.count, active)
     kept = np.flatnonzero(active)
-    shorter = RowPool(case.pool.intercept[kept], case.pool.slope[kept], kept.size)
-    one = engine.solve(case.model, case.x, case.values, masked)
-    two = engine.solve(case.model, case.x, case.values, shorter)
+    shorter = CutView(case.pool.intercept[kept], case.pool.slope[kept], kept.size)
+    one = engine.solve(SolveCall(case.model, case.x, case.values, masked))
+    two = engine.solve(SolveCall(case.model, case.x, case.values, shorter))
     np.testing.assert_array_equal(one.objective, two.objective)
 
 
@@ -79,7 +89,7 @@ def test_primal_and_duals_are_those_of_the_unscaled_lp(engine):
             assert lp.offset + lp.cost @ block.primal[i, j] == pytest.approx(block.objective[i, j], rel=1e-9)
             priced = lp.cost.copy()
             np.subtract.at(priced, column, lp.values * block.row_dual[i, j][lp.rows])
-            inner = np.setdiff1d(np.arange(lp.num_cols), [*case.model.outputs, case.model.pool_head])
+            inner = np.setdiff1d(np.arange(lp.num_cols), [*case.model.outputs, case.model.theta_column])
             np.testing.assert_allclose(priced[inner], block.col_dual[i, j][inner], atol=1e-8)
             np.testing.assert_array_equal(block.col_dual[i, j][case.model.inputs], block.gradient[i, j])
 
@@ -98,11 +108,11 @@ def test_scaling_changes_no_answer(engine):
     )
     models = [
         LpModel(
-            template, case.model.inputs, case.model.outputs, PatchPlan.empty(), None, case.model.pool_head
+            template, case.model.inputs, case.model.outputs, PatchPlan.empty(), None, case.model.theta_column
         )
         for template in (given, rough)
     ]
-    plain, scaled = (engine.solve(model, case.x, np.zeros((1, 0)), case.pool) for model in models)
+    plain, scaled = (engine.solve(SolveCall(model, case.x, np.zeros((1, 0)), case.pool)) for model in models)
     np.testing.assert_allclose(scaled.objective, 100.0 * plain.objective, rtol=1e-9, atol=1e-7)
 
 
@@ -130,18 +140,18 @@ def test_three_stages_reach_the_published_value(engine):
     rng = np.random.default_rng(0)
     bound = 0.0
     for count in range(30):
-        pools = [RowPool(intercept[t], slope[t], count) for t in range(3)]
+        pools = [CutView(intercept[t], slope[t], count) for t in range(3)]
         x, visited = np.array([[200.0]]), []
         for t in range(3):
             visited.append(x)
-            x = engine.solve(models[t], x, noise[rng.integers(3)][None], pools[t]).output[:, 0]
+            x = engine.solve(SolveCall(models[t], x, noise[rng.integers(3)][None], pools[t])).output[:, 0]
         for t in (2, 1):
-            newest = RowPool(intercept[t], slope[t], count + 1 if t == 1 else 0)
-            block = engine.solve(models[t], visited[t], noise, newest)
+            newest = CutView(intercept[t], slope[t], count + 1 if t == 1 else 0)
+            block = engine.solve(SolveCall(models[t], visited[t], noise, newest))
             slope[t - 1, count] = block.gradient[0].mean(axis=0)
             intercept[t - 1, count] = block.objective[0].mean() - slope[t - 1, count] @ visited[t][0]
-        first = RowPool(intercept[0], slope[0], count + 1)
-        bound = engine.solve(models[0], np.array([[200.0]]), noise, first).objective.mean()
+        first = CutView(intercept[0], slope[0], count + 1)
+        bound = engine.solve(SolveCall(models[0], np.array([[200.0]]), noise, first)).objective.mean()
     assert bound == pytest.approx(25000 / 3, rel=1e-9)
 
 
@@ -155,8 +165,8 @@ def test_an_incoming_state_is_projected_into_its_columns_bounds(engine):
         }
     )
     bounded = LpModel(template, [0], [1], model.plan, None, 5)
-    block = engine.solve(bounded, np.array([[200.0], [-1e-12]]), np.array([[0.0]]))
-    at_bounds = engine.solve(model, np.array([[180.0], [0.0]]), np.array([[0.0]]))
+    block = engine.solve(SolveCall(bounded, np.array([[200.0], [-1e-12]]), np.array([[0.0]])))
+    at_bounds = engine.solve(SolveCall(model, np.array([[180.0], [0.0]]), np.array([[0.0]])))
     np.testing.assert_array_equal(block.objective, at_bounds.objective)
 
 
@@ -175,17 +185,17 @@ def test_an_output_that_is_an_input_passes_through_bit_by_bit(engine):
     model = reservoir()
     both = LpModel(model.template, [0], [1, 0], model.plan, None, 5)
     x = np.array([[100 / 3], [1e-7 / 3]])
-    block = engine.solve(both, x, np.array([[150.0], [200.0]]))
+    block = engine.solve(SolveCall(both, x, np.array([[150.0], [200.0]])))
     np.testing.assert_array_equal(block.output[:, :, 1], np.repeat(x, 2, axis=1))
 
 
 def test_floors_raise_right_hand_sides_where_the_state_leaves_them_short(engine):
     """Inflow = w + 0.5 x is kept at 10 or above: the balance gets what is missing, twice over on the demand row."""
     model = reservoir()
-    floors = Floors([10.0], [0], [0, 1], [0], [0.5], [0, 0], [0, 1], [1.0, -2.0])
+    floors = RhsCorrections([10.0], [0], [0, 1], [0], [0.5], [0, 0], [0, 1], [1.0, -2.0])
     floored = LpModel(model.template, [0], [1], model.plan, floors, 5)
     x, noise = np.array([[0.0], [8.0], [40.0]]), np.array([[0.0], [7.0], [20.0]])
-    block = engine.solve(floored, x, noise)
+    block = engine.solve(SolveCall(floored, x, noise))
     for i in range(3):
         for j in range(3):
             short = max(0.0, 10.0 - (noise[j, 0] + 0.5 * x[i, 0]))
@@ -208,7 +218,7 @@ def test_each_kind_of_patch_does_what_it_says(engine):
         (Target.OFFSET, -1, -1, -1.0, 1.0),
     ):
         model = LpModel(template, plan=PatchPlan([kind], [row], [col]))
-        block = engine.solve(model, np.zeros((1, 0)), np.array([[value]]))
+        block = engine.solve(SolveCall(model, np.zeros((1, 0)), np.array([[value]])))
         assert block.objective[0, 0] == pytest.approx(expected), kind
 
 
@@ -234,10 +244,10 @@ def test_a_start_whose_binding_row_went_inactive_is_repaired(engine):
         case = random_case(seed)
         basis = case.solve(engine, want_basis=True).basis
         active = np.ones(case.pool.count, np.uint8)
-        active[basis.pool_slots] = 0
-        pool = RowPool(case.pool.intercept, case.pool.slope, case.pool.count, active)
-        warm = engine.solve(case.model, case.x, case.values, pool, start=basis)
-        cold = engine.solve(case.model, case.x, case.values, pool)
+        active[basis.cut_slots] = 0
+        pool = CutView(case.pool.intercept, case.pool.slope, case.pool.count, active)
+        warm = engine.solve(SolveCall(case.model, case.x, case.values, pool, start=basis))
+        cold = engine.solve(SolveCall(case.model, case.x, case.values, pool))
         np.testing.assert_allclose(warm.objective, cold.objective, rtol=1e-9, atol=1e-9)
 
 
@@ -245,16 +255,16 @@ def test_seed_points_bring_the_rows_that_are_best_there():
     case = random_case(4, pool_rows=200)
     with create_engine(SolverOptions(native=False, pool_rows_per_round=1)) as engine:
         block = case.solve(engine)
-        seeded = case.solve(engine, seed=block.output[:, 0])
+        seeded = case.solve(engine, trial_point=block.output[:, 0])
     assert seeded.rounds.sum() < block.rounds.sum()
     np.testing.assert_allclose(seeded.objective, block.objective, rtol=1e-9, atol=1e-9)
 
 
 def test_models_without_rows_or_columns_of_state(engine):
     template = template_of([1.0, -1.0], [0, 0], [4, 5], [], [], np.zeros((0, 2)))
-    block = engine.solve(LpModel(template), np.zeros((2, 0)), np.zeros((3, 0)), want_basis=True)
+    block = engine.solve(SolveCall(LpModel(template), np.zeros((2, 0)), np.zeros((3, 0)), want_basis=True))
     np.testing.assert_array_equal(block.objective, np.full((2, 3), -5.0))
-    again = engine.solve(LpModel(template), np.zeros((2, 0)), np.zeros((3, 0)), start=block.basis)
+    again = engine.solve(SolveCall(LpModel(template), np.zeros((2, 0)), np.zeros((3, 0)), start=block.basis))
     np.testing.assert_array_equal(again.objective, block.objective)
-    nothing = engine.solve(LpModel(template), np.zeros((0, 0)), np.zeros((3, 0)), want_basis=True)
+    nothing = engine.solve(SolveCall(LpModel(template), np.zeros((0, 0)), np.zeros((3, 0)), want_basis=True))
     assert nothing.objective.shape == (0, 3)

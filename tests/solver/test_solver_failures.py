@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from solver_cases import INF, bits, random_case, template_of
 
-from pycobre.errors import ProblemError, SolverError
-from pycobre.solver import LpModel, PatchPlan, RowPool, SolverOptions, Target, create_engine
+from pycobre.errors import OptionError, ProblemError, SolverError
+from pycobre.solver import CutView, LpModel, PatchPlan, SolveCall, SolverOptions, Target, create_engine
 from pycobre.solver.bundle import read_bundle
 from pycobre.solver.native import why_not_native
 
@@ -43,12 +43,12 @@ NOISE = np.array([[0.0], [50.0], [-30.0], [3.0]])
 @pytest.mark.parametrize("native", PATHS)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_an_infeasible_opening_in_the_middle_is_named_with_its_rows(native, threads, tmp_path):
-    pool = RowPool(np.array([5.0]), np.array([[-1.0]]), 1)
+    pool = CutView(np.array([5.0]), np.array([[-1.0]]), 1)
     options = SolverOptions(native=native, threads=threads, bundles=str(tmp_path))
     with create_engine(options) as engine:
-        before = bits(engine.solve(tank(), STATES[:1], NOISE, pool))
+        before = bits(engine.solve(SolveCall(tank(), STATES[:1], NOISE, pool)))
         with pytest.raises(SolverError) as caught:
-            engine.solve(tank(), STATES, NOISE, pool)
+            engine.solve(SolveCall(tank(), STATES, NOISE, pool))
         error = caught.value
         assert (error.chain, error.opening, error.status) == (1, 2, "infeasible")
         assert str(error).startswith(
@@ -57,28 +57,37 @@ def test_an_infeasible_opening_in_the_middle_is_named_with_its_rows(native, thre
         assert "Incoming state: v_in = 20." in str(error)
         assert "a slack column with a penalty cost" in str(error)
         assert str(error).endswith(f"Solve it alone with: pycobre replay {error.bundle}")
-        assert bits(engine.solve(tank(), STATES[:1], NOISE, pool)) == before
+        assert bits(engine.solve(SolveCall(tank(), STATES[:1], NOISE, pool))) == before
     assert pickle.loads(pickle.dumps(error)).bundle == error.bundle
 
 
 @pytest.mark.parametrize("native", PATHS)
 def test_the_bundle_fails_alone_in_the_same_way(native, tmp_path):
-    pool = RowPool(np.array([5.0, 7.0, 1e9]), np.array([[-1.0], [-0.5], [0.0]]), 2)
+    pool = CutView(np.array([5.0, 7.0, 1e9]), np.array([[-1.0], [-0.5], [0.0]]), 2)
     with create_engine(SolverOptions(native=native, bundles=str(tmp_path))) as engine:
-        start = engine.solve(tank(), STATES[:2], NOISE[:1], pool, want_basis=True)
+        start = engine.solve(SolveCall(tank(), STATES[:2], NOISE[:1], pool, want_basis=True))
         with pytest.raises(SolverError) as caught:
-            engine.solve(tank(), STATES[:2], NOISE, pool, start=start.basis, seed=start.output[:, 0])
+            engine.solve(
+                SolveCall(tank(), STATES[:2], NOISE, pool, start=start.basis, trial_point=start.output[:, 0])
+            )
     bundle = read_bundle(caught.value.bundle)
-    assert bundle.values.shape == (3, 1)
-    assert bundle.pool.count == 2
+    assert bundle.call.values.shape == (3, 1)
+    assert bundle.call.cuts.count == 2
     with create_engine(replace(bundle.options, bundles=None)) as engine, pytest.raises(SolverError) as again:
         bundle.solve(engine)
     assert (again.value.chain, again.value.opening, again.value.status) == (0, 2, "infeasible")
-    healthy = replace(bundle, values=bundle.values[:2])
+    healthy = replace(bundle, call=replace(bundle.call, values=bundle.call.values[:2]))
     with create_engine(SolverOptions(native=native)) as engine:
         alone = healthy.solve(engine)
         chain = engine.solve(
-            tank(), STATES[1:2], NOISE[:2], pool, start=start.basis.take([1]), seed=start.output[1:, 0]
+            SolveCall(
+                tank(),
+                STATES[1:2],
+                NOISE[:2],
+                pool,
+                start=start.basis.take([1]),
+                trial_point=start.output[1:, 0],
+            )
         )
     assert alone.objective.tobytes() == chain.objective.tobytes()
 
@@ -87,7 +96,7 @@ def test_equal_failures_write_equal_files(tmp_path):
     names = set()
     for _ in range(2):
         with create_engine(SolverOptions(bundles=str(tmp_path))) as engine, pytest.raises(SolverError):
-            engine.solve(tank(), STATES, NOISE)
+            engine.solve(SolveCall(tank(), STATES, NOISE))
         names.add(tuple(sorted(path.name for path in tmp_path.iterdir())))
     assert len(names) == 1
     assert len(next(iter(names))) == 1
@@ -96,7 +105,7 @@ def test_equal_failures_write_equal_files(tmp_path):
 def test_without_a_directory_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with create_engine() as engine, pytest.raises(SolverError) as caught:
-        engine.solve(tank(), STATES, NOISE)
+        engine.solve(SolveCall(tank(), STATES, NOISE))
     assert caught.value.bundle is None
     assert "replay" not in str(caught.value)
     assert not list(tmp_path.iterdir())
@@ -106,7 +115,7 @@ def test_a_bundle_that_cannot_be_written_does_not_hide_the_failure(tmp_path):
     taken = tmp_path / "file"
     taken.write_text("not a directory")
     with create_engine(SolverOptions(bundles=str(taken))) as engine, pytest.raises(SolverError) as caught:
-        engine.solve(tank(), STATES, NOISE)
+        engine.solve(SolveCall(tank(), STATES, NOISE))
     assert caught.value.bundle is None
     assert "infeasible" in str(caught.value)
     assert "Its bundle could not be written: " in str(caught.value)
@@ -115,7 +124,7 @@ def test_a_bundle_that_cannot_be_written_does_not_hide_the_failure(tmp_path):
 
 def test_a_torn_bundle_is_refused(tmp_path):
     with create_engine(SolverOptions(bundles=str(tmp_path))) as engine, pytest.raises(SolverError) as caught:
-        engine.solve(tank(), STATES, NOISE)
+        engine.solve(SolveCall(tank(), STATES, NOISE))
     torn = tmp_path / "torn.cobre"
     whole = (tmp_path / caught.value.bundle).read_bytes()
     torn.write_bytes(whole[:-40])
@@ -131,12 +140,12 @@ def test_an_unbounded_cost_to_go_is_recognised(native):
         with pytest.raises(
             SolverError, match=r"unbounded\. The cost falls without end along theta\. Probable cause: no "
         ):
-            engine.solve(tank(theta_lower=-INF), STATES, NOISE[:1])
+            engine.solve(SolveCall(tank(theta_lower=-INF), STATES, NOISE[:1]))
         free = template_of([-1.0], [0.0], [INF], [], [], np.zeros((0, 1)), 0.0, ["greed"])
         with pytest.raises(
             SolverError, match=r"along greed\. Probable cause: a missing bound or a cost of the wrong"
         ):
-            engine.solve(LpModel(free), np.zeros((1, 0)), np.zeros((1, 0)))
+            engine.solve(SolveCall(LpModel(free), np.zeros((1, 0)), np.zeros((1, 0))))
 
 
 @pytest.mark.parametrize("native", PATHS)
@@ -147,11 +156,11 @@ def test_crossed_patched_bounds_are_named(native):
         create_engine(SolverOptions(native=native)) as engine,
         pytest.raises(SolverError, match=r"Patched bounds contradict each other: flow in \[6, 5\]"),
     ):
-        engine.solve(model, np.zeros((1, 0)), np.array([[6.0]]))
+        engine.solve(SolveCall(model, np.zeros((1, 0)), np.array([[6.0]])))
 
 
 @pytest.mark.parametrize("native", PATHS)
-def test_the_ladder_mends_runs_that_reach_their_iteration_limit(native):
+def test_recovery_solves_runs_that_reach_their_iteration_limit(native):
     """One simplex iteration is too few; presolve solves these LPs by itself and its basis needs none."""
     case = random_case(3, rows=4, cols=6, pool_rows=0)
     with (
@@ -163,7 +172,7 @@ def test_the_ladder_mends_runs_that_reach_their_iteration_limit(native):
     np.testing.assert_allclose(mended.objective, expected.objective, rtol=1e-9, atol=1e-9)
 
 
-def test_both_paths_climb_the_ladder_alike():
+def test_both_paths_recover_alike():
     if why_not_native() is not None:
         pytest.skip("no compiled path")
     for seed in range(6):
@@ -182,7 +191,7 @@ def test_both_paths_climb_the_ladder_alike():
 @pytest.mark.parametrize("native", PATHS)
 def test_wrong_arguments_are_refused_before_anything_is_solved(native):
     case = random_case(1)
-    good = {"model": case.model, "x": case.x, "values": case.values, "pool": case.pool}
+    good = {"model": case.model, "x": case.x, "values": case.values, "cuts": case.pool}
     basis_of = random_case(2, cols=12)
     with create_engine(SolverOptions(native=native)) as engine:
         other = basis_of.solve(engine, want_basis=True).basis
@@ -194,11 +203,11 @@ def test_wrong_arguments_are_refused_before_anything_is_solved(native):
             ),
             ({"x": case.x * np.nan}, "expected numbers, got NaN or an infinite state"),
             (
-                {"pool": RowPool(case.pool.intercept, case.pool.slope[:, :2], 3)},
-                r"pool: expected slopes of shape",
+                {"cuts": CutView(case.pool.intercept, case.pool.slope[:, :2], 3)},
+                r"cuts: expected slopes of shape",
             ),
             (
-                {"pool": RowPool(case.pool.intercept, case.pool.slope, 99)},
+                {"cuts": CutView(case.pool.intercept, case.pool.slope, 99)},
                 r"and a count within, got \(30, 3\) and 99",
             ),
             (
@@ -207,17 +216,17 @@ def test_wrong_arguments_are_refused_before_anything_is_solved(native):
                         case.model.template, case.model.inputs, case.model.outputs, case.model.plan
                     )
                 },
-                "pool_head",
+                "theta_column",
             ),
             ({"start": other}, r"starting bases: expected 1 or 4 of \(26, 6\) columns and rows"),
-            ({"seed": case.x[:1]}, r"seed points: expected shape \(4, 3\), got \(1, 3\)"),
+            ({"trial_point": case.x[:1]}, r"trial points: expected shape \(4, 3\), got \(1, 3\)"),
         ):
             with pytest.raises(ProblemError, match=text):
-                engine.solve(**{**good, **change})
+                engine.solve(SolveCall(**{**good, **change}))
 
 
 def test_an_engine_without_threads_or_path_is_refused(monkeypatch):
-    with pytest.raises(ValueError, match="threads: expected at least 1, got 0"):
+    with pytest.raises(OptionError, match="threads: expected a whole number from 1 to 64, got 0"):
         create_engine(SolverOptions(threads=0))
     monkeypatch.setattr("pycobre.solver.engine.why_not_native", lambda: "there is no compiler")
     with pytest.raises(SolverError, match="the compiled path was asked for, but there is no compiler"):

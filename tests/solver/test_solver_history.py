@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from solver_cases import bits, random_case
 
-from pycobre.solver import RowPool, SolverOptions, Target, create_engine
+from pycobre.solver import CutView, SolveCall, SolverOptions, Target, create_engine
 from pycobre.solver.native import why_not_native
 
 KINDS = (
@@ -36,9 +36,9 @@ PATHS = [pytest.param(True, marks=needs_native, id="native"), pytest.param(False
 
 
 def probe(engine, case):
-    """Cold, from its own bases with seeds, and with all pool rows at once: everything they say."""
+    """Cold, from its own bases with trial points, and with all cuts at once: everything they say."""
     cold = case.solve(engine, want_basis=True, want_primal=True)
-    warm = case.solve(engine, cold.basis, seed=cold.output[:, 0], want_basis=True)
+    warm = case.solve(engine, cold.basis, trial_point=cold.output[:, 0], want_basis=True)
     whole = case.solve(engine, warm.basis, lazy=False, want_basis=True, want_primal=True)
     return bits(cold) + bits(warm) + bits(whole)
 
@@ -86,9 +86,11 @@ def test_a_chain_is_the_same_alone_and_in_any_company(native, entries, case, dat
     order = data.draw(st.permutations(range(chains)))
     with create_engine(SolverOptions(native=native, tableau_entries=entries)) as engine:
         whole = case.solve(engine, want_basis=True)
-        mixed = engine.solve(case.model, case.x[list(order)], case.values, case.pool, want_basis=True)
+        mixed = engine.solve(
+            SolveCall(case.model, case.x[list(order)], case.values, case.pool, want_basis=True)
+        )
         for at, i in enumerate(order):
-            alone = engine.solve(case.model, case.x[i : i + 1], case.values, case.pool)
+            alone = engine.solve(SolveCall(case.model, case.x[i : i + 1], case.values, case.pool))
             assert (
                 alone.objective[0].tobytes() == whole.objective[i].tobytes() == mixed.objective[at].tobytes()
             )
@@ -103,7 +105,7 @@ def test_values_per_chain_are_the_same_as_shared_ones(native, entries):
     with create_engine(SolverOptions(native=native, tableau_entries=entries)) as engine:
         shared = case.solve(engine, want_basis=True)
         repeated = np.repeat(case.values[None], 4, axis=0)
-        apart = engine.solve(case.model, case.x, repeated, case.pool, want_basis=True)
+        apart = engine.solve(SolveCall(case.model, case.x, repeated, case.pool, want_basis=True))
     assert bits(shared) == bits(apart)
 
 
@@ -111,18 +113,21 @@ def test_values_per_chain_are_the_same_as_shared_ones(native, entries):
 @pytest.mark.parametrize("native", PATHS)
 def test_rows_beyond_the_count_and_inactive_rows_leave_no_trace(native, entries):
     case = random_case(12)
-    roomy = RowPool(
+    roomy = CutView(
         np.concatenate([case.pool.intercept, np.full(50, 1e6)]),
         np.concatenate([case.pool.slope, np.ones((50, 3))]),
         case.pool.count,
     )
-    masked = RowPool(
+    masked = CutView(
         roomy.intercept, roomy.slope, case.pool.count + 50, np.arange(case.pool.count + 50) < case.pool.count
     )
     with create_engine(SolverOptions(native=native, tableau_entries=entries)) as engine:
         expected = bits(case.solve(engine, want_basis=True))
-        for pool in (roomy, RowPool(*list(vars(masked).values())[:3], masked.active.astype(np.uint8))):
-            assert bits(engine.solve(case.model, case.x, case.values, pool, want_basis=True)) == expected
+        for pool in (roomy, CutView(*list(vars(masked).values())[:3], masked.active.astype(np.uint8))):
+            assert (
+                bits(engine.solve(SolveCall(case.model, case.x, case.values, pool, want_basis=True)))
+                == expected
+            )
 
 
 @needs_native

@@ -1,4 +1,4 @@
-"""The small parts: ladder, scaling, pool evaluation, checks and the numerical report."""
+"""The small parts: recovery, scaling, values of cuts, checks and the numerical report."""
 
 from dataclasses import replace
 
@@ -8,21 +8,21 @@ from solver_cases import INF, random_case, template_of
 
 from pycobre.errors import ProblemError, SolverError
 from pycobre.solver import (
-    Floors,
+    CutView,
     LpModel,
     LpTemplate,
     PatchPlan,
-    RowPool,
+    RhsCorrections,
     SolverOptions,
     Target,
     create_engine,
 )
 from pycobre.solver.check import model_findings, template_findings
 from pycobre.solver.highs import Status, highs_options
-from pycobre.solver.highspy_session import HighspySession
-from pycobre.solver.pool import best_rows, pool_values
 from pycobre.solver.prepare import prepare
-from pycobre.solver.recovery import STEPS, climb
+from pycobre.solver.recovery import STEPS, recover
+from pycobre.solver.reference.cuts import best_cuts, cut_values
+from pycobre.solver.reference.highspy_session import HighspySession
 from pycobre.solver.report import numerical_report
 from pycobre.solver.scale import find_scale
 
@@ -57,22 +57,22 @@ USUAL = highs_options(SolverOptions())
 
 def test_the_first_step_that_works_is_confirmed_under_the_usual_options():
     session = FakeSession([UNKNOWN, OPTIMAL, OPTIMAL])
-    end = climb(session, USUAL, UNKNOWN)
+    end = recover(session, USUAL, UNKNOWN)
     assert (end.status, end.steps) == (OPTIMAL, ("cold", "primal simplex"))
     assert session.asked == ["clear", "run", "clear", "run", "clear", "put", "run"]
     assert session.options == {key: USUAL[key] for key in session.options}
 
 
 def test_infeasibility_is_believed_when_a_second_run_agrees():
-    assert climb(FakeSession([INFEASIBLE]), USUAL, INFEASIBLE).steps == ("cold",)
-    mended = climb(FakeSession([UNKNOWN, INFEASIBLE, OPTIMAL, OPTIMAL]), USUAL, INFEASIBLE)
+    assert recover(FakeSession([INFEASIBLE]), USUAL, INFEASIBLE).steps == ("cold",)
+    mended = recover(FakeSession([UNKNOWN, INFEASIBLE, OPTIMAL, OPTIMAL]), USUAL, INFEASIBLE)
     assert (mended.status, len(mended.steps)) == (OPTIMAL, 3)
 
 
-def test_a_ladder_without_success_ends_after_its_last_step():
-    end = climb(FakeSession([UNKNOWN] * 5), USUAL, UNKNOWN)
+def test_recovery_without_success_ends_after_its_last_step():
+    end = recover(FakeSession([UNKNOWN] * 5), USUAL, UNKNOWN)
     assert (end.status, end.steps) == (UNKNOWN, tuple(name for name, _ in STEPS))
-    unconfirmed = climb(FakeSession([OPTIMAL, UNKNOWN] * 5), USUAL, UNKNOWN)
+    unconfirmed = recover(FakeSession([OPTIMAL, UNKNOWN] * 5), USUAL, UNKNOWN)
     assert (unconfirmed.status, len(unconfirmed.steps)) == (UNKNOWN, 5)
 
 
@@ -111,9 +111,9 @@ def test_the_head_of_the_pool_is_scaled_to_a_cost_near_one():
 @pytest.mark.parametrize("width", range(10))
 def test_pool_values_follow_the_documented_order_of_summation(width):
     rng = np.random.default_rng(width)
-    pool = RowPool(rng.normal(size=7) * 1e3, rng.normal(size=(7, width)) * 1e8, 6)
+    pool = CutView(rng.normal(size=7) * 1e3, rng.normal(size=(7, width)) * 1e8, 6)
     point = rng.normal(size=width)
-    values = pool_values(pool, point)
+    values = cut_values(pool, point)
     for i in range(6):
         partial = [0.0] * 4
         for k in range(width):
@@ -124,10 +124,10 @@ def test_pool_values_follow_the_documented_order_of_summation(width):
 def test_best_rows_break_ties_by_slot():
     values = np.array([1.0, 5.0, 5.0, 3.0, 5.0, np.nan])
     everyone = np.ones(6, bool)
-    assert best_rows(values, everyone, 2).tolist() == [1, 2]
-    assert best_rows(values, everyone, 4).tolist() == [1, 2, 3, 4]
-    assert best_rows(values, everyone, 9, above=1.0).tolist() == [1, 2, 3, 4]
-    assert best_rows(values, values != 5.0, 1).tolist() == [3]
+    assert best_cuts(values, everyone, 2).tolist() == [1, 2]
+    assert best_cuts(values, everyone, 4).tolist() == [1, 2, 3, 4]
+    assert best_cuts(values, everyone, 9, above=1.0).tolist() == [1, 2, 3, 4]
+    assert best_cuts(values, values != 5.0, 1).tolist() == [3]
 
 
 SOUND = template_of([1, 2], [0, 0], [1, INF], [0, 1], [0, 4], [[1, 1], [0, 1]], 0.0, ["a", "b"], ["r", "s"])
@@ -168,8 +168,8 @@ def plan(kind, row=-1, col=-1):
     [
         (LpModel(SOUND, [2]), "an input column is outside 0..1"),
         (LpModel(SOUND, [], [1, 1]), "an output column is named twice"),
-        (LpModel(SOUND, pool_head=7), "the pool's head is column 7, outside 0..1"),
-        (LpModel(SOUND, [], [1], pool_head=1), "the pool's head is also an input or output column"),
+        (LpModel(SOUND, theta_column=7), "the column of theta is 7, outside 0..1"),
+        (LpModel(SOUND, [], [1], theta_column=1), "the column of theta is also an input or output column"),
         (LpModel(SOUND, plan=plan(99)), "patch kind 99 does not exist"),
         (LpModel(SOUND, plan=plan(Target.RHS, 1)), "s has two sides, [1.0, 4.0]: a right-hand-side patch is"),
         (LpModel(SOUND, plan=plan(Target.RHS, 4)), "a RHS patch names row 4, outside 0..1"),
@@ -187,14 +187,17 @@ def plan(kind, row=-1, col=-1):
             LpModel(SOUND, plan=PatchPlan([0], [0, 1], [-1])),
             "the patch plan has 1 kinds, 2 rows and 1 columns",
         ),
-        (LpModel(SOUND, floors=Floors([1], [1], [0, 0], [], [], [], [], [])), "s has two sides, [1.0, 4.0]"),
         (
-            LpModel(SOUND, floors=Floors([1], [0], [0, 1], [0], [1], [], [], [])),
-            "a floor's input is outside 0..-1",
+            LpModel(SOUND, rhs_corrections=RhsCorrections([1], [1], [0, 0], [], [], [], [], [])),
+            "s has two sides, [1.0, 4.0]",
         ),
         (
-            LpModel(SOUND, floors=Floors([1], [0], [0, 2], [0], [1], [], [], [])),
-            "the arrays of the floors do not fit",
+            LpModel(SOUND, rhs_corrections=RhsCorrections([1], [0], [0, 1], [0], [1], [], [], [])),
+            "the input of a right-hand-side correction is outside 0..-1",
+        ),
+        (
+            LpModel(SOUND, rhs_corrections=RhsCorrections([1], [0], [0, 2], [0], [1], [], [], [])),
+            "the arrays of the right-hand-side corrections do not fit",
         ),
     ],
 )

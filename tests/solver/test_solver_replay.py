@@ -7,7 +7,7 @@ from solver_cases import INF, random_case, template_of
 
 from pycobre.app.cli import main
 from pycobre.errors import SolverError
-from pycobre.solver import LpModel, PatchPlan, SolverOptions, Target, create_engine
+from pycobre.solver import LpModel, PatchPlan, SolveCall, SolverOptions, Target, create_engine
 from pycobre.solver.bundle import Bundle, write_bundle
 
 
@@ -18,7 +18,7 @@ def failed(tmp_path):
     )
     model = LpModel(template, [1], [0], PatchPlan([Target.RHS], [0], [-1]))
     with create_engine(SolverOptions(bundles=str(tmp_path))) as engine, pytest.raises(SolverError) as caught:
-        engine.solve(model, np.array([[1.0]]), np.array([[2.0], [9.0]]))
+        engine.solve(SolveCall(model, np.array([[1.0]]), np.array([[2.0], [9.0]])))
     return caught.value.bundle
 
 
@@ -26,7 +26,7 @@ def test_a_failure_repeats_with_its_reason_and_exit_code(failed, capsys):
     code = main(["replay", failed])
     out, err = capsys.readouterr()
     assert code != 0
-    assert "2 columns, 1 rows, 0 pool rows" in out
+    assert "2 columns, 1 rows, 0 cuts" in out
     assert "2 openings, of which the last one failed" in out
     assert "These rows cannot hold together: need, with the bounds of supply, stock in." in err
 
@@ -50,8 +50,8 @@ def test_the_lp_can_be_taken_elsewhere(failed, tmp_path, capsys):
 
 def test_an_lp_that_solves_here_says_so(tmp_path, capsys):
     case = random_case(3)
-    bundle = Bundle(case.model, SolverOptions(), case.x[:1], case.values, case.pool, None, None, True)
+    bundle = Bundle(SolveCall(case.model, case.x[:1], case.values, case.pool), SolverOptions())
     with create_engine() as engine:
-        expected = engine.solve(case.model, case.x[:1], case.values, case.pool).objective[0, -1]
+        expected = engine.solve(SolveCall(case.model, case.x[:1], case.values, case.pool)).objective[0, -1]
     assert main(["replay", str(write_bundle(tmp_path, bundle))]) == 0
     assert f"solved here: objective {expected!r}, 0 retries" in capsys.readouterr().out

@@ -7,22 +7,22 @@ import pytest
 from solver_cases import random_case
 
 from pycobre.errors import SolverError
-from pycobre.solver import Block, SolverOptions, Target, create_engine
+from pycobre.solver import Block, SolveCall, SolverOptions, Target, create_engine
 from pycobre.solver.native import why_not_native
 
 pytestmark = pytest.mark.skipif(why_not_native() is not None, reason=f"no compiled path: {why_not_native()}")
 
-RESULTS = ("objective", "gradient", "output", "head", "iterations", "rounds", "retries", "by_highs")
+RESULTS = ("objective", "gradient", "output", "theta", "iterations", "rounds", "retries", "by_highs")
 
 
 def solve_shared(case, engines, threads=1, values=None, **options):
     """What each of `engines` engines, all at work at once, solved of one block: a `Block`, or the error it raised."""
-    dealt = np.zeros(1, np.int64)
+    work_counter = np.zeros(1, np.int64)
 
     def work(engine):
         try:
             patches = case.values if values is None else values
-            return engine.solve(case.model, case.x, patches, case.pool, dealt=dealt)
+            return engine.solve(SolveCall(case.model, case.x, patches, case.pool, work_counter=work_counter))
         except SolverError as error:
             return error
 
@@ -37,7 +37,7 @@ def solve_shared(case, engines, threads=1, values=None, **options):
 
 def joined(blocks: list[Block]) -> dict[str, np.ndarray]:
     """The one block that the engines solved together; fails where a chain was solved twice or by nobody."""
-    taken = np.stack([block.taken for block in blocks])
+    taken = np.stack([block.solved_here for block in blocks])
     assert (taken.sum(axis=0) == 1).all(), taken
     owner = taken.argmax(axis=0)
     return {
@@ -62,7 +62,7 @@ def test_engines_that_share_a_block_give_the_bits_of_one(engines, threads, chain
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_chains_that_the_ladder_mends_are_not_lost(threads):
+def test_recovered_chains_are_not_lost(threads):
     """With so few iterations allowed many runs end early, and are taken up again where they were."""
     case = random_case(3, rows=9, cols=14, chains=40, kinds=(Target.RHS,), gains=True)
     options = {"tableau_entries": 0, "iteration_limit": 4}
@@ -84,16 +84,16 @@ def test_the_lowest_failing_chain_is_among_the_errors(threads):
         failed = [each.chain for each in found if isinstance(each, SolverError)]
         assert min(failed) == 11
         for each in found:
-            assert isinstance(each, SolverError) or not each.taken[[11, 12, 13, 30]].any()
+            assert isinstance(each, SolverError) or not each.solved_here[[11, 12, 13, 30]].any()
 
 
 def test_what_cannot_be_shared_is_refused():
-    case, dealt = random_case(1), np.zeros(1, np.int64)
+    case, work_counter = random_case(1), np.zeros(1, np.int64)
     with (
         create_engine(SolverOptions(native=False)) as engine,
         pytest.raises(SolverError, match="compiled path"),
     ):
-        case.solve(engine, dealt=dealt)
+        case.solve(engine, work_counter=work_counter)
     with create_engine(SolverOptions()) as engine, pytest.raises(SolverError, match="no bases to keep"):
-        case.solve(engine, dealt=dealt, want_basis=True)
-    assert dealt[0] == 0
+        case.solve(engine, work_counter=work_counter, want_basis=True)
+    assert work_counter[0] == 0

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from solver_cases import bits, random_case, template_of
 
-from pycobre.solver import LpModel, PatchPlan, RowPool, SolverOptions, Target, create_engine
+from pycobre.solver import CutView, LpModel, PatchPlan, SolveCall, SolverOptions, Target, create_engine
 from pycobre.solver.native import why_not_native
-from pycobre.solver.patch import read_patch
 from pycobre.solver.prepare import prepare
-from pycobre.solver.tableau import IS_BASIC, Tableau
+from pycobre.solver.reference.patch import read_patch
+from pycobre.solver.reference.tableau import IS_BASIC, Tableau
 
 TOLERANCE = 1e-9
 
@@ -92,13 +92,13 @@ def test_large_lps_and_patched_coefficients_go_to_highs(native):
     enough = small.model.template.num_rows * small.model.template.num_cols
     with create_engine(SolverOptions(native=native, tableau_entries=enough)) as engine:
         assert not small.solve(engine).by_highs.any()
-        assert small.solve(engine, lazy=False).by_highs.all()  # with all its pool rows it is a large one
+        assert small.solve(engine, lazy=False).by_highs.all()  # with all its cuts it is a large one
     with create_engine(SolverOptions(native=native, tableau_entries=50)) as engine:
         assert small.solve(engine).by_highs.all()
 
 
 def test_both_methods_agree_on_long_chains():
-    """Hundreds of pivots in one tableau, thousands of pool rows: the same optimal values as HiGHS."""
+    """Hundreds of pivots in one tableau, thousands of cuts: the same optimal values as HiGHS."""
     for seed in range(3):
         kinds = (Target.RHS, Target.COL_UPPER)
         case = random_case(
@@ -122,7 +122,7 @@ def test_pool_rows_that_left_come_back_when_they_are_violated():
     case = random_case(7, rows=6, cols=14, states=5, openings=60, chains=2, kinds=(Target.RHS,))
     points = rng.uniform(0.0, 5.0, (2500, 5))
     slope = 4.0 * (points - 2.5)  # tangents of a paraboloid: each is the best one somewhere
-    pool = RowPool(2.0 * ((points - 2.5) ** 2).sum(axis=1) - (slope * points).sum(axis=1), slope, 2500)
+    pool = CutView(2.0 * ((points - 2.5) ** 2).sum(axis=1) - (slope * points).sum(axis=1), slope, 2500)
     case = replace(case, pool=pool)
     blocks = []
     for native in (True, False):
@@ -146,7 +146,7 @@ def test_flips_that_reach_the_bound_by_rounding_do_not_turn_the_pivot_round(nati
     )
     model = LpModel(template, plan=PatchPlan([Target.ROW_LOWER], [0], [-1]))
     with create_engine(SolverOptions(native=native, scale=False)) as engine:
-        block = engine.solve(model, np.zeros((1, 0)), np.array([[0.0], [need], [0.25]]))
+        block = engine.solve(SolveCall(model, np.zeros((1, 0)), np.array([[0.0], [need], [0.25]])))
     assert not block.by_highs.any()
     assert block.objective[0] == pytest.approx([0.0, 4.0, 1.0 + 3.0 * 0.75])
     assert block.iterations[0].tolist() == [0, 1, 1]

@@ -9,7 +9,7 @@ import pytest
 from solver_cases import bits, random_case
 
 from pycobre.errors import SolverError
-from pycobre.solver import SolverOptions, Target, create_engine
+from pycobre.solver import SolveCall, SolverOptions, Target, create_engine
 from pycobre.solver.native import why_not_native
 
 pytestmark = pytest.mark.skipif(why_not_native() is not None, reason=f"no compiled path: {why_not_native()}")
@@ -27,7 +27,7 @@ def test_any_number_of_threads_gives_the_bits_and_bases_of_one(threads, chains):
             assert got == expected
 
 
-def test_the_ladder_mends_chains_of_every_thread():
+def test_chains_are_recovered_in_every_thread():
     """With so few iterations allowed many runs end early, in all threads at once; the bits are those of one."""
     case = random_case(3, rows=9, cols=14, chains=40, kinds=(Target.RHS,), gains=True)
     options = {"tableau_entries": 0, "iteration_limit": 4}
@@ -49,7 +49,7 @@ def test_of_several_chains_that_fail_the_lowest_is_reported():
     with create_engine(SolverOptions(threads=3)) as engine:
         for _ in range(10):
             with pytest.raises(SolverError) as caught:
-                engine.solve(case.model, x, values, case.pool)
+                engine.solve(SolveCall(case.model, x, values, case.pool))
             assert (caught.value.chain, caught.value.opening) == (11, 2)
         assert bits(case.solve(engine)) == bits(case.solve(engine))
 

@@ -159,7 +159,7 @@ def _problem(
                 noise=Noise(noise[t].plan, noise[t].values(openings[t]), np.full(count, 1.0 / count)),
                 discount=discounts[t],
                 theta_lower=least[t],
-                floors=noise[t].floors,
+                rhs_corrections=noise[t].rhs_corrections,
                 stage=t + 1,
             )
         )

@@ -1,6 +1,17 @@
 """What is decided, when, and under which noise: multistage linear problems as data.
 
-`api` holds the data, `Graph` and `build` write it down, `extensive_form` turns it into one LP.
+api            the data: Problem, Node, Noise, Arcs, State
+graph          what can be known of a graph alone: order, cycles, reachability
+policy_graph   Graph: nodes and arcs as they are written down
+stage          Stage: the variables, rows and noise of one node as they are written down
+expression     linear expressions whose coefficients may be noise
+build          from a Graph and a function that fills its stages to a Problem
+loaded         a node from an LP that exists already (highspy, arrays)
+validate       what can be known to be wrong with a problem, over all its nodes
+validate_node  the same of one node
+check          solves single nodes and says which cannot be solved, and why
+extensive      the deterministic equivalent: the whole tree as one LP
+storage        the one byte form of a problem, and files
 """
 
 from pycobre.errors import ProblemError
@@ -9,11 +20,11 @@ from pycobre.problem.build import build
 from pycobre.problem.check import check_stages
 from pycobre.problem.extensive import extensive_form, solve_extensive_form, tree_size
 from pycobre.problem.graph import Shape
-from pycobre.problem.highs import solve_lp, to_highs
 from pycobre.problem.loaded import LoadedLp, load_lp
-from pycobre.problem.patch import patched
 from pycobre.problem.policy_graph import Graph
 from pycobre.problem.stage import Stage
+from pycobre.solver.highspy_lp import solve_lp, to_highs
+from pycobre.solver.patch import patched
 
 __all__ = [
     "ROOT",

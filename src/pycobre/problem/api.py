@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from pycobre._util.frozen import frozen
 from pycobre.problem.graph import ROOT, Shape
 from pycobre.problem.validate import require_valid
-from pycobre.solver.api import Floors, LpTemplate, PatchPlan
+from pycobre.solver.api import LpTemplate, PatchPlan, RhsCorrections
 
 __all__ = ["ROOT", "Arcs", "Node", "Noise", "Problem", "Sense", "State"]
 
@@ -126,13 +126,13 @@ class Node:
     noise: Noise = field(default_factory=Noise.none)
     discount: float = 1.0
     theta_lower: float | None = None
-    floors: Floors | None = None
+    rhs_corrections: RhsCorrections | None = None
     stage: int = 1
 
     def __post_init__(self) -> None:
         _freeze(self.template)
-        if self.floors is not None:
-            _freeze(self.floors)
+        if self.rhs_corrections is not None:
+            _freeze(self.rhs_corrections)
         object.__setattr__(self, "state_in", _frozen(self.state_in, np.int32, 1))
         object.__setattr__(self, "state_out", _frozen(self.state_out, np.int32, 1))
 

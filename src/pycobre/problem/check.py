@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from pycobre.problem.api import Node, Problem
 from pycobre.problem.graph import ROOT
-from pycobre.problem.highs import silent_highs, solve_lp
-from pycobre.problem.patch import patched
 from pycobre.problem.validate import raise_if_any
 from pycobre.solver.api import LpTemplate, Target
 from pycobre.solver.explicit import find_conflict, find_ray
+from pycobre.solver.highspy_lp import silent_highs, solve_lp
+from pycobre.solver.patch import patched
 
 __all__ = ["check_stages"]
 

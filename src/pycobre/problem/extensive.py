@@ -1,6 +1,7 @@
 """A whole problem as one LP: the tree of everything that can happen, written out.
 
-The honest judge of any decomposition, for as long as the tree fits. Vertex (path, node, opening) gets the
+The deterministic equivalent (extensive form): a reference solution of problems whose scenario tree is small.
+Vertex (path, node, opening) gets the
 node's LP with that opening written in, its costs times the probability of the path and the discounts on it,
 and rows that tie its incoming state to the outgoing state of the vertex before.
 """
@@ -16,9 +17,9 @@ from pycobre._util.frozen import frozen
 from pycobre.errors import ProblemError, SolverError
 from pycobre.problem.api import Problem
 from pycobre.problem.graph import ROOT
-from pycobre.problem.highs import solve_lp
-from pycobre.problem.patch import patched
 from pycobre.solver.api import LpTemplate
+from pycobre.solver.highspy_lp import solve_lp
+from pycobre.solver.patch import patched
 
 __all__ = ["extensive_form", "solve_extensive_form", "tree_size"]
 
@@ -58,8 +59,8 @@ def extensive_form(problem: Problem, *, max_vertices: int = MAX_VERTICES) -> LpT
     A name reads `node.opening/…/node.opening/name`, the path from the first node on. What happens with
     probability zero is left out.
 
-    On error: ProblemError if the graph is cyclic, a node has floors (which are not linear), or the tree
-    has more than `max_vertices` vertices.
+    On error: ProblemError if the graph is cyclic, a node has right-hand-side corrections (which are not
+    linear), or the tree has more than `max_vertices` vertices.
     """
     size = tree_size(problem)
     if size > max_vertices:
@@ -68,10 +69,10 @@ def extensive_form(problem: Problem, *, max_vertices: int = MAX_VERTICES) -> LpT
             f"got {size}. Shorten the horizon, take fewer openings, or raise max_vertices."
         )
     for node in problem.nodes:
-        if node.floors is not None and len(node.floors):
+        if node.rhs_corrections is not None and len(node.rhs_corrections):
             raise ProblemError(
                 f"extensive form of problem {problem.name!r}, node {node.name!r}: expected an LP, got "
-                "right-hand sides with floors, which depend on the state. Build the problem without them."
+                "right-hand-side corrections, which depend on the state. Build the problem without them."
             )
     return _assemble(problem, _vertices(problem))
 

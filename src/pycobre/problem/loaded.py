@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from pycobre.problem.expression import Amount, Expression, Number, Operand
-from pycobre.problem.highs import from_highs
 from pycobre.problem.stage import Column, Row, Stage
 from pycobre.solver.api import LpTemplate
+from pycobre.solver.highspy_lp import from_highs
 
 if TYPE_CHECKING:
     import highspy

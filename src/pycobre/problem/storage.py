@@ -18,7 +18,7 @@ from pycobre._util.container import Container, pack, read, unpack
 from pycobre._util.files import write_atomically
 from pycobre.errors import ProblemError
 from pycobre.problem.api import Arcs, Node, Noise, Problem, Sense, State
-from pycobre.solver.api import Floors, LpTemplate, PatchPlan
+from pycobre.solver.api import LpTemplate, PatchPlan, RhsCorrections
 
 __all__ = ["from_bytes", "load", "save", "to_bytes"]
 
@@ -96,7 +96,7 @@ def _encode(problem: Problem) -> Container:
             "outcomes": writer.array(node.noise.outcomes),
             "discount": float(node.discount),
             "theta_lower": None if node.theta_lower is None else float(node.theta_lower),
-            "floors": None if node.floors is None else writer.record(node.floors),
+            "floors": None if node.rhs_corrections is None else writer.record(node.rhs_corrections),
         }
         for node in problem.nodes
     ]
@@ -187,7 +187,7 @@ def _node(reader: _Reader, entry: dict[str, Any]) -> Node:
         ),
         discount=float(entry["discount"]),
         theta_lower=None if theta_lower is None else float(theta_lower),
-        floors=None if entry["floors"] is None else reader.record(Floors, entry["floors"]),
+        rhs_corrections=None if entry["floors"] is None else reader.record(RhsCorrections, entry["floors"]),
     )
 
 

@@ -34,7 +34,7 @@ def node_findings(node: Node, states: int) -> Iterator[str]:
         if len(columns) != states:
             yield f"{what}: expected one column for each of the {states} states, got {len(columns)}."
     found = model_findings(
-        LpModel(node.template, node.state_in, node.state_out, node.noise.plan, node.floors)
+        LpModel(node.template, node.state_in, node.state_out, node.noise.plan, node.rhs_corrections)
     )
     for clause in found:
         yield f"{clause}."
@@ -43,7 +43,7 @@ def node_findings(node: Node, states: int) -> Iterator[str]:
     yield from sizes
     if found or sizes or not node.noise.openings:
         return
-    numbers = list(_numbers(node))
+    numbers = list(_noise_is_finite(node))
     yield from numbers
     if not numbers:
         yield from _crossings(node)
@@ -60,7 +60,7 @@ def _sizes(noise: Noise) -> Iterator[str]:
             yield f"noise {what}: expected {noise.openings} openings × {width}, got {got}."
 
 
-def _numbers(node: Node) -> Iterator[str]:
+def _noise_is_finite(node: Node) -> Iterator[str]:
     """Find noise that is not a number; only bounds may be infinite."""
     plan, values = node.noise.plan, node.noise.values
     bounds = np.isin(plan.kind, [Target.COL_LOWER, Target.COL_UPPER, Target.ROW_LOWER, Target.ROW_UPPER])
@@ -174,8 +174,8 @@ def _impossible_rows(node: Node) -> Iterator[str]:
     most = np.bincount(row, np.where(values > 0, high[column], low[column]) * values, lp.num_rows)
     judged = np.ones(lp.num_rows, dtype=np.bool_)
     judged[plan.row[plan.kind == Target.COEFFICIENT]] = False
-    if node.floors is not None:
-        judged[node.floors.effect_row] = False
+    if node.rhs_corrections is not None:
+        judged[node.rhs_corrections.effect_row] = False
     rows = _Sides.of(node, rows=True)
     for k, i in _first_openings(judged & (least > rows.high + _slack(rows.high))):
         yield (

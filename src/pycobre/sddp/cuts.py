@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pycobre._util.arrays import F64, I32, U8
 from pycobre._util.frozen import frozen
 from pycobre.comm import SharedMemoryProvider, SharedRegion
-from pycobre.solver.api import RowPool
+from pycobre.solver.api import CutView
 
 __all__ = ["CutPool", "Cuts"]
 
@@ -40,10 +40,10 @@ class Cuts:
     def __repr__(self) -> str:
         return f"<Cuts: {len(self)} of {self.slope.shape[1]} states, {int(np.count_nonzero(self.active))} active>"
 
-    def view(self) -> RowPool:
+    def view(self) -> CutView:
         """What the solver reads."""
         masked = bool(np.any(self.active == 0))
-        return RowPool(self.intercept, self.slope, len(self), self.active if masked else None)
+        return CutView(self.intercept, self.slope, len(self), self.active if masked else None)
 
     def as_beginning(self) -> Cuts:
         """Marked as made before a training's first iteration; slots keep their order."""
@@ -83,9 +83,9 @@ class CutPool:
     def active_count(self) -> int:
         return int(np.count_nonzero(self.active[: self.count])) if self._masked else self.count
 
-    def view(self) -> RowPool:
+    def view(self) -> CutView:
         """What the solver reads."""
-        return RowPool(self._intercept, self._slope, self.count, self.active if self._masked else None)
+        return CutView(self._intercept, self._slope, self.count, self.active if self._masked else None)
 
     def append(self, intercept: F64, slope: F64, iteration: int, trajectory: I32, depth: int) -> None:
         """Store cuts in the next slots; readable on every rank when this returns (collective)."""

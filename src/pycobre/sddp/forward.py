@@ -88,7 +88,7 @@ def walk(
                 Who(iteration, first, rows, openings),
                 want_primal=want_primal,
             )
-            stage_cost = block.objective[:, 0] - prepared.discount * block.head[:, 0]
+            stage_cost = block.objective[:, 0] - prepared.discount * block.theta[:, 0]
             yield Visit(depth, node, rows, block, stage_cost, weight[at].copy())
             if rows is None:
                 following = block.output[:, 0]

@@ -152,7 +152,7 @@ def _alone(node: Node) -> LpModel:
         node.state_in,
         node.state_out,
         node.noise.plan,
-        node.floors,
+        node.rhs_corrections,
     )
 
 
@@ -187,7 +187,12 @@ def _with_cost_to_go(node: Node) -> LpModel:
         row_names=lp.row_names,
     )
     return LpModel(
-        template, node.state_in, node.state_out, node.noise.plan, node.floors, pool_head=lp.num_cols
+        template,
+        node.state_in,
+        node.state_out,
+        node.noise.plan,
+        node.rhs_corrections,
+        theta_column=lp.num_cols,
     )
 
 
@@ -207,9 +212,9 @@ def _content(model: LpModel) -> bytes:
         model.plan.kind,
         model.plan.row,
         model.plan.col,
-        np.int64(-1 if model.pool_head is None else 1),
+        np.int64(-1 if model.theta_column is None else 1),
     ]
-    if (floors := model.floors) is not None:
+    if (floors := model.rhs_corrections) is not None:
         arrays += [floors.limit, floors.row, floors.starts, floors.input, floors.coef]
         arrays += [floors.effect_floor, floors.effect_row, floors.effect_multiplier]
     for array in arrays:

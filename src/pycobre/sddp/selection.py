@@ -18,7 +18,7 @@ from pycobre._util.arrays import F64, I64, U8
 from pycobre._util.frozen import frozen
 from pycobre.errors import OptionError
 from pycobre.sddp.numbers import cut_values
-from pycobre.solver.api import RowPool
+from pycobre.solver.api import CutView
 
 __all__ = ["Level1", "LimitedMemoryLevel1", "Selection", "SelectionMemory"]
 
@@ -83,7 +83,7 @@ class SelectionMemory:
     def all_points(self) -> F64:
         return np.concatenate([self.points, *self._fresh])
 
-    def choose(self, rule: Selection, pool: RowPool) -> U8:
+    def choose(self, rule: Selection, pool: CutView) -> U8:
         """The mask of cuts to keep."""
         old_points, old_cuts, count = len(self.points), self._cuts, pool.count
         self.points = self.all_points()

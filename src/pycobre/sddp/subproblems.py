@@ -14,7 +14,7 @@ from pycobre.errors import SolverError
 from pycobre.sddp.openings import Openings
 from pycobre.sddp.plan import NodePlan, Plan
 from pycobre.sddp.timing import Ledger
-from pycobre.solver import BasisBlock, Block, Engine, RowPool
+from pycobre.solver import BasisBlock, Block, CutView, Engine, SolveCall
 
 __all__ = ["Solving", "Viewable", "Who"]
 
@@ -22,7 +22,7 @@ __all__ = ["Solving", "Viewable", "Who"]
 class Viewable(Protocol):
     """Anything that can show its cuts to the solver."""
 
-    def view(self) -> RowPool: ...
+    def view(self) -> CutView: ...
 
 
 class Who(NamedTuple):
@@ -103,20 +103,22 @@ class Solving:
         dealt: I64 | None = None,
     ) -> Block:
         plan = self._plan.nodes[node]
-        pool = self._pools[node].view() if plan.has_future else None
+        cuts = self._pools[node].view() if plan.has_future else None
         begin = time.perf_counter()
         try:
             block = self._engine.solve(
-                plan.model,
-                x,
-                values,
-                pool,
-                start=start,
-                seed=seed if pool is not None else None,
-                lazy=self._lazy,
-                want_basis=want_basis,
-                want_primal=want_primal,
-                dealt=dealt,
+                SolveCall(
+                    plan.model,
+                    x,
+                    values,
+                    cuts,
+                    start=start,
+                    trial_point=seed if cuts is not None else None,
+                    lazy=self._lazy,
+                    want_basis=want_basis,
+                    want_primal=want_primal,
+                    work_counter=dealt,
+                )
             )
         except SolverError as error:
             chain, position = error.chain or 0, error.opening or 0
@@ -124,8 +126,8 @@ class Solving:
         finally:
             self._ledger.solve_s += time.perf_counter() - begin
         iterations, retries = block.iterations, block.retries
-        if block.taken is not None:
-            mine = block.taken.view(np.bool_)
+        if block.solved_here is not None:
+            mine = block.solved_here.view(np.bool_)
             iterations, retries = iterations[mine], retries[mine]
         self._ledger.lp_solves += iterations.size
         self._ledger.simplex_iterations += int(np.add.reduce(iterations, axis=None))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,93 +15,83 @@ from numpy.typing import NDArray
 from pycobre._util.container import Container, pack, read
 from pycobre._util.files import write_atomically
 from pycobre._util.frozen import frozen
-from pycobre.errors import SolverError
+from pycobre.errors import OptionError, SolverError
 from pycobre.solver.api import (
-    F64,
     BasisBlock,
     Block,
+    CutView,
     Engine,
-    Floors,
     LpModel,
     LpTemplate,
     PatchPlan,
-    RowPool,
+    RhsCorrections,
+    SolveCall,
     SolverOptions,
 )
 from pycobre.solver.explicit import explicit_lp
 
 __all__ = ["Bundle", "read_bundle", "write_bundle"]
 
-KIND, VERSION = "lp bundle", 1
+KIND, VERSION = "lp bundle", 2
 
 
 @frozen(eq=False)
 class Bundle:
-    """One chain up to the opening that failed: the arguments of `Engine.solve` and the engine's options."""
+    """One chain up to the opening that failed, and the options of the engine that solved it."""
 
-    model: LpModel
+    call: SolveCall  #: x [1, inputs], values [openings up to the failed one, plan]
     options: SolverOptions
-    x: F64  #: [1, inputs]
-    values: F64  #: [openings up to the failed one, plan]
-    pool: RowPool | None
-    start: BasisBlock | None
-    seed: F64 | None
-    lazy: bool
 
     def last_lp(self) -> LpTemplate:
-        """The LP that failed, with every active pool row written out."""
-        slots = None
-        if self.pool is not None:
-            active = np.ones(self.pool.count, np.bool_) if self.pool.active is None else self.pool.active != 0
-            slots = np.flatnonzero(active[: self.pool.count]).astype(np.int32)
-        return explicit_lp(self.model, self.x[0], self.values[-1], self.pool, slots)
+        """The LP that failed, with every active cut written out."""
+        call, slots = self.call, None
+        if (cuts := call.cuts) is not None:
+            active = np.ones(cuts.count, np.bool_) if cuts.active is None else cuts.active != 0
+            slots = np.flatnonzero(active[: cuts.count]).astype(np.int32)
+        return explicit_lp(call.model, call.x[0], call.values[-1], cuts, slots)
 
     def solve(self, engine: Engine) -> Block:
-        return engine.solve(
-            self.model,
-            self.x,
-            self.values,
-            self.pool,
-            start=self.start,
-            seed=self.seed,
-            lazy=self.lazy,
-            want_primal=True,
-        )
+        return engine.solve(replace(self.call, want_primal=True))
 
 
-_PARTS: dict[str, type] = {"template": LpTemplate, "plan": PatchPlan, "floors": Floors, "start": BasisBlock}
+_PARTS: dict[str, type] = {
+    "template": LpTemplate,
+    "plan": PatchPlan,
+    "corrections": RhsCorrections,
+    "start": BasisBlock,
+}
 
 
 def write_bundle(directory: str | os.PathLike[str], bundle: Bundle) -> Path:
     """Write a bundle into `directory` (made if needed); its name is a digest of its content."""
-    model = bundle.model
-    arrays: dict[str, NDArray[Any]] = {"x": bundle.x, "values": bundle.values}
+    call, model = bundle.call, bundle.call.model
+    arrays: dict[str, NDArray[Any]] = {"x": call.x, "values": call.values}
     arrays |= {"inputs": model.inputs, "outputs": model.outputs}
     for name, part in (
         ("template", model.template),
         ("plan", model.plan),
-        ("floors", model.floors),
-        ("start", bundle.start),
+        ("corrections", model.rhs_corrections),
+        ("start", call.start),
     ):
         if part is not None:
             fields = {f.name: getattr(part, f.name) for f in dataclasses.fields(part)}
             arrays |= {
                 f"{name}.{key}": value for key, value in fields.items() if isinstance(value, np.ndarray)
             }
-    if bundle.pool is not None:
-        count = bundle.pool.count
-        arrays |= {"pool.intercept": bundle.pool.intercept[:count], "pool.slope": bundle.pool.slope[:count]}
-        if bundle.pool.active is not None:
-            arrays["pool.active"] = bundle.pool.active[:count]
-    if bundle.seed is not None:
-        arrays["seed"] = bundle.seed
+    if (cuts := call.cuts) is not None:
+        count = cuts.count
+        arrays |= {"cuts.intercept": cuts.intercept[:count], "cuts.slope": cuts.slope[:count]}
+        if cuts.active is not None:
+            arrays["cuts.active"] = cuts.active[:count]
+    if call.trial_point is not None:
+        arrays["trial_point"] = call.trial_point
     meta = {
         "options": dataclasses.asdict(bundle.options),
         "offset": model.template.offset,
         "col_names": list(model.template.col_names),
         "row_names": list(model.template.row_names),
-        "pool_head": model.pool_head,
-        "lazy": bundle.lazy,
+        "theta_column": model.theta_column,
+        "lazy": call.lazy,
     }
     data = pack(Container(KIND, VERSION, meta, arrays))
     target = Path(directory) / f"failed-lp-{hashlib.sha256(data).hexdigest()[:12]}.cobre"
@@ -124,32 +115,35 @@ def read_bundle(path: str | os.PathLike[str]) -> Bundle:
                     "row_names": meta["row_names"],
                 }
             parts[name] = kind(**fields) if fields else None
-        pool = None
-        if "pool.intercept" in arrays:
-            pool = RowPool(
-                arrays["pool.intercept"],
-                arrays["pool.slope"],
-                arrays["pool.intercept"].size,
-                arrays.get("pool.active"),
+        cuts = None
+        if "cuts.intercept" in arrays:
+            cuts = CutView(
+                arrays["cuts.intercept"],
+                arrays["cuts.slope"],
+                arrays["cuts.intercept"].size,
+                arrays.get("cuts.active"),
             )
         model = LpModel(
             parts["template"],
             arrays["inputs"],
             arrays["outputs"],
             parts["plan"],
-            parts["floors"],
-            meta["pool_head"],
+            parts["corrections"],
+            meta["theta_column"],
         )
-        options = SolverOptions(**meta["options"])
-        return Bundle(
+        call = SolveCall(
             model,
-            options,
             arrays["x"],
             arrays["values"],
-            pool,
+            cuts,
             parts["start"],
-            arrays.get("seed"),
+            arrays.get("trial_point"),
             meta["lazy"],
         )
+        return Bundle(call, SolverOptions(**meta["options"]))
+    except OptionError as cause:
+        raise SolverError(
+            f"{path}: {cause} The bundle was changed, or written by another version."
+        ) from cause
     except (KeyError, TypeError) as cause:
         raise SolverError(f"{path}: the bundle lacks {cause}. It was written by another version.") from cause

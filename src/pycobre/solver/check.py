@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pycobre.solver.api import Floors, LpModel, LpTemplate, PatchPlan, Target
+from pycobre.solver.api import LpModel, LpTemplate, PatchPlan, RhsCorrections, Target
 
 __all__ = ["model_findings", "template_findings"]
 
@@ -37,11 +37,11 @@ def template_findings(template: LpTemplate) -> list[str]:
     for where in place[number > 1][:5]:
         col, row = divmod(int(where), max(m, 1))
         found.append(f"the entry at ({template.row_name(row)}, {template.col_name(col)}) is given twice")
-    found += _numbers(template, column)
+    found += _non_finite_numbers(template, column)
     return found
 
 
-def _numbers(template: LpTemplate, column: np.ndarray) -> list[str]:
+def _non_finite_numbers(template: LpTemplate, column: np.ndarray) -> list[str]:
     found = []
     if not np.isfinite(template.offset):
         found.append(f"the objective's constant is {template.offset}")
@@ -62,7 +62,7 @@ def _numbers(template: LpTemplate, column: np.ndarray) -> list[str]:
 
 
 def model_findings(model: LpModel) -> list[str]:
-    """Everything wrong with a model: its template, the columns it names, its patches and its floors."""
+    """Everything wrong with a model: its template, the columns it names, its patches and its corrections."""
     found = template_findings(model.template)
     if found:
         return found
@@ -72,17 +72,17 @@ def model_findings(model: LpModel) -> list[str]:
             found.append(f"an {name} column is outside 0..{n - 1}")
         elif np.unique(cols).size != cols.size:
             found.append(f"an {name} column is named twice")
-    head = model.pool_head
-    if head is not None:
-        if not 0 <= head < n:
-            found.append(f"the pool's head is column {head}, outside 0..{n - 1}")
-        elif head in model.inputs or head in model.outputs:
-            found.append("the pool's head is also an input or output column")
+    theta = model.theta_column
+    if theta is not None:
+        if not 0 <= theta < n:
+            found.append(f"the column of theta is {theta}, outside 0..{n - 1}")
+        elif theta in model.inputs or theta in model.outputs:
+            found.append("the column of theta is also an input or output column")
     if found:
         return found
     found += _plan_findings(model.template, model.plan, set(model.inputs.tolist()))
-    if model.floors is not None:
-        found += _floor_findings(model, model.floors)
+    if model.rhs_corrections is not None:
+        found += _correction_findings(model, model.rhs_corrections)
     return found
 
 
@@ -130,26 +130,26 @@ def _rhs_findings(template: LpTemplate, row: int, what: str) -> list[str]:
     return []
 
 
-def _floor_findings(model: LpModel, floors: Floors) -> list[str]:
-    n, e, m = len(floors), floors.effect_floor.size, model.template.num_rows
+def _correction_findings(model: LpModel, corrections: RhsCorrections) -> list[str]:
+    n, e, m = len(corrections), corrections.effect_floor.size, model.template.num_rows
     sizes_fit = (
-        floors.row.size == n
-        and floors.starts.size == n + 1
-        and floors.input.size == floors.coef.size
-        and floors.effect_row.size == floors.effect_multiplier.size == e
+        corrections.row.size == n
+        and corrections.starts.size == n + 1
+        and corrections.input.size == corrections.coef.size
+        and corrections.effect_row.size == corrections.effect_multiplier.size == e
     )
-    if not sizes_fit or floors.starts[0] != 0 or floors.starts[-1] != floors.coef.size:
-        return ["the arrays of the floors do not fit together"]
+    if not sizes_fit or corrections.starts[0] != 0 or corrections.starts[-1] != corrections.coef.size:
+        return ["the arrays of the right-hand-side corrections do not fit together"]
     found = []
     for name, index, size in (
-        ("row", floors.row, m),
-        ("effect row", floors.effect_row, m),
-        ("input", floors.input, model.inputs.size),
-        ("effect", floors.effect_floor, n),
+        ("row", corrections.row, m),
+        ("effect row", corrections.effect_row, m),
+        ("input", corrections.input, model.inputs.size),
+        ("effect", corrections.effect_floor, n),
     ):
         if index.size and (index.min() < 0 or index.max() >= size):
-            found.append(f"a floor's {name} is outside 0..{size - 1}")
+            found.append(f"the {name} of a right-hand-side correction is outside 0..{size - 1}")
     if not found:
-        for row in sorted({*floors.row.tolist(), *floors.effect_row.tolist()}):
-            found += _rhs_findings(model.template, row, "floor")
+        for row in sorted({*corrections.row.tolist(), *corrections.effect_row.tolist()}):
+            found += _rhs_findings(model.template, row, "correction")
     return found

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from pycobre.errors import SolverError
-from pycobre.solver.api import F64, I64, BasisBlock, Block, LpModel, RowPool, SolverOptions
+from pycobre.solver.api import Block, LpModel, SolveCall, SolverOptions
 from pycobre.solver.failure import failure_error
 from pycobre.solver.highs import highs_options
 from pycobre.solver.job import ChainFailure, Job, make_job
@@ -17,7 +18,7 @@ from pycobre.solver.prepare import Prepared, prepare
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
-    from pycobre.solver.chains import PythonWorker
+    from pycobre.solver.reference.chains import PythonWorker
     from pycobre.solver.report import NumericalReport
 
 __all__ = ["HighsEngine"]
@@ -27,8 +28,6 @@ class HighsEngine:
     """`Engine` by HiGHS. Threads share the models and nothing else; each holds one LP at a time."""
 
     def __init__(self, options: SolverOptions) -> None:
-        if options.threads < 1:
-            raise ValueError(f"threads: expected at least 1, got {options.threads}.")
         self.options = options
         self._prepared: WeakKeyDictionary[LpModel, Prepared] = WeakKeyDictionary()
         reason = why_not_native() if options.native is not False else "switched off"
@@ -43,7 +42,7 @@ class HighsEngine:
         if not self.native:
             from concurrent.futures import ThreadPoolExecutor
 
-            from pycobre.solver.chains import PythonWorker
+            from pycobre.solver.reference.chains import PythonWorker
 
             self._workers += [PythonWorker(wanted) for _ in range(threads)]
             self._threads = ThreadPoolExecutor(threads) if threads > 1 else None
@@ -65,50 +64,22 @@ class HighsEngine:
             worker.close()
         self._workers = []
 
-    def solve(
-        self,
-        model: LpModel,
-        x: F64,
-        values: F64,
-        pool: RowPool | None = None,
-        *,
-        start: BasisBlock | None = None,
-        seed: F64 | None = None,
-        lazy: bool = True,
-        want_basis: bool = False,
-        want_primal: bool = False,
-        dealt: I64 | None = None,
-    ) -> Block:
+    def solve(self, call: SolveCall) -> Block:
         """See `Engine.solve`."""
         if not self._workers:
             raise SolverError("the engine is closed: create a new one to go on.")
-        if dealt is not None and (want_basis or not self.native):
+        if call.work_counter is not None and (call.want_basis or not self.native):
             raise SolverError(
                 "a block shared among engines: expected the compiled path, and no bases to keep."
             )
-        prepared = self._prepare(model)
-        job = make_job(
-            prepared,
-            self.options,
-            x,
-            values,
-            pool,
-            start=start,
-            seed=seed,
-            lazy=lazy,
-            want_basis=want_basis,
-            want_primal=want_primal,
-            dealt=dealt,
-        )
+        prepared = self._prepare(call.model)
+        job = make_job(prepared, self.options, call)
         if self.native:
             _ = prepared.native  # made here, once, before threads share it
-        failure = self._run(job, job.x.shape[0])
+        failure = self._run(job, job.call.x.shape[0])
         if failure is not None:
             raise failure_error(job, failure)
-        block = job.block
-        if job.basis is not None:
-            object.__setattr__(block, "basis", job.basis.finish())
-        return block
+        return job.block if job.basis is None else replace(job.block, basis=job.basis.finish())
 
     def report(self, model: LpModel) -> NumericalReport:
         """See `Engine.report`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from pycobre.errors import OutputError, SolverError
@@ -19,31 +21,33 @@ SHOWN = 8  # names listed in a message before "and n more"
 def failure_error(job: Job, failure: ChainFailure) -> SolverError:
     """The error of a failed chain, its bundle written where the options name a directory."""
     i, j = failure.chain, failure.opening
-    at = 0 if job.start is not None and len(job.start) == 1 else i
-    bundle = Bundle(
-        job.prepared.model,
-        job.options,
-        job.x[i : i + 1],
-        job.values[i if job.values.shape[0] > 1 else 0, : j + 1],
-        job.pool,
-        job.start.take([at]) if job.start is not None else None,
-        job.seed[i : i + 1] if job.seed is not None else None,
-        job.lazy,
+    call = job.call
+    at = 0 if call.start is not None and len(call.start) == 1 else i
+    alone = replace(
+        call,
+        x=call.x[i : i + 1],
+        values=call.values[i if call.values.shape[0] > 1 else 0, : j + 1],
+        start=call.start.take([at]) if call.start is not None else None,
+        trial_point=call.trial_point[i : i + 1] if call.trial_point is not None else None,
+        want_basis=False,
+        want_primal=False,
+        work_counter=None,
     )
+    bundle, model = Bundle(alone, job.options), call.model
     path, unwritten = None, ""
     if job.options.bundles is not None:
         try:
             path = str(write_bundle(job.options.bundles, bundle))
         except (OSError, OutputError) as cause:  # a full disk must not hide why the run stops
             unwritten = f" Its bundle could not be written: {cause}"
-    template = explicit_lp(bundle.model, bundle.x[0], bundle.values[j], job.pool, failure.present)
+    template = explicit_lp(model, alone.x[0], alone.values[j], call.cuts, failure.present)
     conflict = find_conflict(template) if failure.status is Status.INFEASIBLE else None
     incoming = {
-        bundle.model.template.col_name(int(col)): float(value)
-        for col, value in zip(bundle.model.inputs, bundle.x[0], strict=True)
+        model.template.col_name(int(col)): float(value)
+        for col, value in zip(model.inputs, alone.x[0], strict=True)
     }
     text = f"LP of chain {i}, opening {j}: "
-    text += _describe(bundle.model, incoming, template, failure.status, conflict)
+    text += _describe(model, incoming, template, failure.status, conflict)
     text += f" Retries: {', '.join(failure.steps)}."
     text += unwritten
     if path is not None:
@@ -106,7 +110,7 @@ def _infeasible(template: LpTemplate, conflict: Conflict | None) -> str:
 def _unbounded(model: LpModel, template: LpTemplate) -> str:
     ray = find_ray(template)
     text = f" The cost falls without end along {_list(ray)}." if ray else " The cost falls without end."
-    if model.pool_head is not None and template.col_name(model.pool_head) in ray:
+    if model.theta_column is not None and template.col_name(model.theta_column) in ray:
         return text + " Probable cause: no lower bound on the cost-to-go column; give it one."
     return text + " Probable cause: a missing bound or a cost of the wrong sign."
 

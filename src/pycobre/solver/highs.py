@@ -1,7 +1,7 @@
 """HiGHS as this package uses it: options that make a solve a pure function, how a solve ends, and a session.
 
-A `Session` is one loaded LP. The retry ladder (`ladder.py`) and the chains of the pure-Python path
-(`chains.py`) are written against it; the compiled path offers the same few verbs on its own handle.
+A `Session` is one loaded LP. The recovery steps (`recovery`) and the chains of the reference implementation
+are written against it; the compiled path offers the same few methods on its own handle.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def option_refused(name: str, value: OptionValue) -> str:
 
 
 class Session(Protocol):
-    """One loaded LP, as the ladder sees it."""
+    """One loaded LP, as the recovery steps see it."""
 
     def set_options(self, options: dict[str, OptionValue]) -> None: ...
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -14,12 +14,12 @@ from pycobre.solver.api import (
     F64,
     I8,
     I32,
-    I64,
     BasisBlock,
     Block,
+    CutView,
     LpModel,
     LpTemplate,
-    RowPool,
+    SolveCall,
     SolverOptions,
 )
 from pycobre.solver.highs import Status
@@ -27,39 +27,33 @@ from pycobre.solver.prepare import Prepared
 
 __all__ = ["BasisParts", "ChainFailure", "Job", "make_job"]
 
-ROWS_BY_HIGHS = 10
-"""Pool rows in an LP of HiGHS for each in a tableau, at the start and from round to round."""
+CUTS_BY_HIGHS = 10
+"""Cuts in an LP of HiGHS for each in a tableau, at the start and from round to round."""
 
 
 @frozen(eq=False)
 class Job:
-    """The arguments of one `Engine.solve` call, checked and in canonical form, and the block it fills."""
+    """A `SolveCall` in canonical form (checked, x projected, values in three dimensions) and the block it fills."""
 
     prepared: Prepared
     options: SolverOptions
-    x: F64  #: [m, inputs], projected into the columns' bounds
-    values: F64  #: [1 or m, k, plan]
-    pool: RowPool | None
-    start: BasisBlock | None
-    seed: F64 | None
-    lazy: bool
-    block: Block
+    call: SolveCall
+    block: Block  #: without its basis
     basis: BasisParts | None
-    dealt: I64 | None
 
     @cached_property
     def fits_tableau(self) -> bool:
-        """Whether the LP without pool rows is one for the tableau, which cannot change its coefficients."""
+        """Whether the LP without cuts is one for the tableau, which cannot change its coefficients."""
         entries = self.prepared.num_row * self.prepared.active.size
         return not self.prepared.coef_row.size and entries <= self.options.tableau_entries
 
     @cached_property
-    def pool_rows(self) -> tuple[int, int]:
-        """How many pool rows join at once, and how many are there from the seed point on.
+    def cut_counts(self) -> tuple[int, int]:
+        """How many cuts join at once, and how many are there from the trial point on.
 
-        Without the tableau another run costs more than a few rows too many, which hardly make the LP larger.
+        Without the tableau another run costs more than a few cuts too many, which hardly make the LP larger.
         """
-        options, more = self.options, 1 if self.fits_tableau else ROWS_BY_HIGHS
+        options, more = self.options, 1 if self.fits_tableau else CUTS_BY_HIGHS
         return more * options.pool_rows_per_round, more * options.pool_seed_rows
 
 
@@ -94,14 +88,12 @@ class BasisParts:
         pieces = [self.slots[first] for first in sorted(self.slots)] or [np.empty(0, np.int32)]
         slots = pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
         known = np.ones(self.counts.size, np.uint8)
-        found = BasisBlock(known, self.col_status, self.row_status, starts, slots)
-        vars(found)["is_whole"] = True  # by the way it was made: what uses it need not look
-        return found
+        return BasisBlock(known, self.col_status, self.row_status, starts, slots)
 
 
 @frozen()
 class ChainFailure:
-    """Where a block stopped: this LP could not be solved. `present` are the pool rows it held."""
+    """Where a block stopped: this LP could not be solved. `present` are the cuts it held."""
 
     chain: int
     opening: int
@@ -110,59 +102,54 @@ class ChainFailure:
     present: I32
 
 
-def make_job(
-    prepared: Prepared,
-    options: SolverOptions,
-    x: F64,
-    values: F64,
-    pool: RowPool | None,
-    *,
-    start: BasisBlock | None,
-    seed: F64 | None,
-    lazy: bool,
-    want_basis: bool,
-    want_primal: bool,
-    dealt: I64 | None,
-) -> Job:
+def make_job(prepared: Prepared, options: SolverOptions, call: SolveCall) -> Job:
     """Check shapes and numbers, project x into its columns' bounds, and allocate the block."""
     model = prepared.model
     template, inputs, outputs = model.template, model.inputs.size, model.outputs.size
-    x = np.ascontiguousarray(x, np.float64)
-    values = np.ascontiguousarray(values, np.float64)
+    x = np.ascontiguousarray(call.x, np.float64)
+    values = np.ascontiguousarray(call.values, np.float64)
     if x.ndim != 2 or x.shape[1] != inputs:
         raise ProblemError(f"incoming states: expected shape (chains, {inputs}), got {x.shape}.")
     m = x.shape[0]
     if values.ndim == 2:
         values = values[None]
     _check_values(x, values, len(model.plan))
-    if pool is not None:
-        _check_pool(model, pool)
-    if start is not None:
-        _check_start(template, start, m)
-    if seed is not None:
-        seed = np.ascontiguousarray(seed, np.float64)
-        if seed.shape != (m, outputs):
-            raise ProblemError(f"seed points: expected shape {(m, outputs)}, got {seed.shape}.")
-    k = values.shape[1]
-    full = (m, k, template.num_cols)
-    numbers, counts = np.empty((2, m, k)), np.empty((3, m, k), np.int32)
-    block = Block(
+    if call.cuts is not None:
+        _check_cuts(model, call.cuts)
+    if call.start is not None:
+        _check_start(template, call.start, m)
+    trial_point = call.trial_point
+    if trial_point is not None:
+        trial_point = np.ascontiguousarray(trial_point, np.float64)
+        if trial_point.shape != (m, outputs):
+            raise ProblemError(f"trial points: expected shape {(m, outputs)}, got {trial_point.shape}.")
+    return Job(
+        prepared=prepared,
+        options=options,
+        call=replace(call, x=prepared.project(x), values=values, trial_point=trial_point),
+        block=_empty_block(call, template, (m, values.shape[1])),
+        basis=BasisParts.empty(m, template) if call.want_basis else None,
+    )
+
+
+def _empty_block(call: SolveCall, template: LpTemplate, shape: tuple[int, int]) -> Block:
+    model, full = call.model, (*shape, template.num_cols)
+    numbers, counts = np.empty((2, *shape)), np.empty((3, *shape), np.int32)
+    return Block(
         objective=numbers[0],
-        gradient=np.empty((m, k, inputs)),
-        output=np.empty((m, k, outputs)),
-        head=numbers[1],
+        gradient=np.empty((*shape, model.inputs.size)),
+        output=np.empty((*shape, model.outputs.size)),
+        theta=numbers[1],
         iterations=counts[0],
         rounds=counts[1],
         retries=counts[2],
-        by_highs=np.empty((m, k), np.uint8),
+        by_highs=np.empty(shape, np.uint8),
         basis=None,
-        primal=np.empty(full) if want_primal else None,
-        col_dual=np.empty(full) if want_primal else None,
-        row_dual=np.empty((m, k, template.num_rows)) if want_primal else None,
-        taken=None if dealt is None else np.zeros(m, np.uint8),
+        primal=np.empty(full) if call.want_primal else None,
+        col_dual=np.empty(full) if call.want_primal else None,
+        row_dual=np.empty((*shape, template.num_rows)) if call.want_primal else None,
+        solved_here=None if call.work_counter is None else np.zeros(shape[0], np.uint8),
     )
-    basis = BasisParts.empty(m, template) if want_basis else None
-    return Job(prepared, options, prepared.project(x), values, pool, start, seed, lazy, block, basis, dealt)
 
 
 def _check_values(x: F64, values: F64, plan: int) -> None:
@@ -179,20 +166,20 @@ def _check_values(x: F64, values: F64, plan: int) -> None:
         )
 
 
-def _check_pool(model: LpModel, pool: RowPool) -> None:
+def _check_cuts(model: LpModel, cuts: CutView) -> None:
     outputs = model.outputs.size
-    if model.pool_head is None:
-        raise ProblemError("pool: expected a model with a pool_head, got one without.")
-    fits = pool.slope.ndim == 2 and pool.slope.shape == (pool.intercept.size, outputs)
-    if not fits or not 0 <= pool.count <= pool.intercept.size:
+    if model.theta_column is None:
+        raise ProblemError("cuts: expected a model with a theta_column, got one without.")
+    fits = cuts.slope.ndim == 2 and cuts.slope.shape == (cuts.intercept.size, outputs)
+    if not fits or not 0 <= cuts.count <= cuts.intercept.size:
         raise ProblemError(
-            f"pool: expected slopes of shape ({pool.intercept.size}, {outputs}) and a count within, "
-            f"got {pool.slope.shape} and {pool.count}."
+            f"cuts: expected slopes of shape ({cuts.intercept.size}, {outputs}) and a count within, "
+            f"got {cuts.slope.shape} and {cuts.count}."
         )
-    for array in (pool.slope, pool.intercept):
+    for array in (cuts.slope, cuts.intercept):
         if not array.flags.c_contiguous or array.dtype != np.float64:
             raise ProblemError(
-                f"pool: expected C-contiguous arrays of float64, got {array.dtype} with strides {array.strides}."
+                f"cuts: expected C-contiguous arrays of float64, got {array.dtype} with strides {array.strides}."
             )
 
 
@@ -203,4 +190,4 @@ def _check_start(template: LpTemplate, start: BasisBlock, m: int) -> None:
             f"starting bases: expected 1 or {m} of {shape} columns and rows, got {len(start)}."
         )
     if not start.is_whole:
-        raise ProblemError("starting bases: expected rising starts of pool slots, got something else.")
+        raise ProblemError("starting bases: expected rising starts of cut slots, got something else.")

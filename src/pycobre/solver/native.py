@@ -1,4 +1,4 @@
-"""The compiled path: chains through `pycobre._native.lp`, the retry ladder through the same session."""
+"""The compiled path: chains through `pycobre._native.lp`, recovery through the same session."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from pycobre.errors import SolverError
 from pycobre.solver.api import I32
 from pycobre.solver.highs import OptionValue, Status, option_refused
 from pycobre.solver.job import ChainFailure, Job
-from pycobre.solver.recovery import climb
+from pycobre.solver.recovery import recover
 
 __all__ = ["NativeTeam", "NativeWorker", "library_path", "why_not_native"]
 
 Failed = tuple[int, int, int]  # chain, opening, HiGHS status
-FRESH = -1  # not a continuation of a chain that the ladder has mended
+FRESH = -1  # not a continuation of a recovered chain
 
 
 def library_path() -> Path | None:
@@ -38,26 +38,26 @@ def library_path() -> Path | None:
 def why_not_native() -> str | None:
     """What keeps the compiled path from working here; None when it works."""
     try:
-        from pycobre._native import lp as highs
+        from pycobre._native import lp
     except ImportError as error:
         return f"the compiled module is not there ({error})"
     library = library_path()
     if library is None:
         return "the installed highspy has no libhighs beside it"
     try:
-        highs.open_library(str(library))
+        lp.open_library(str(library))
     except OSError as error:
         return f"{library.name}: {error}"
     return None
 
 
 class NativeWorker:
-    """One thread's session of the compiled path; to the ladder it is a `Session`."""
+    """One thread's session of the compiled path; to `recovery` it is a `Session`."""
 
     def __init__(self, options: dict[str, OptionValue]) -> None:
-        from pycobre._native import lp as highs
+        from pycobre._native import lp
 
-        self.session = highs.Session()
+        self.session = lp.Session()
         self._options = options
         self.set_options(options)
 
@@ -66,33 +66,33 @@ class NativeWorker:
         run_chains = _bind(self.session.solve, job)
         failed = run_chains(begin, end, FRESH)
         while failed is not None:
-            failure, failed = self._mend(run_chains, failed, end)
+            failure, failed = self._recover_and_resume(run_chains, failed, end)
             if failure is not None:
                 return failure
         if job.basis is not None:
             job.basis.slots[begin] = np.frombuffer(self.session.kept_slots(), np.int32)
         return None
 
-    def mend(self, job: Job, failed: Failed) -> ChainFailure | None:
+    def finish_failed(self, job: Job, failed: Failed) -> ChainFailure | None:
         """Finish the one chain that failed here, and take no other."""
-        run_chains = _bind(self.session.solve, replace(job, dealt=None))
+        run_chains = _bind(self.session.solve, replace(job, call=replace(job.call, work_counter=None)))
         left: Failed | None = failed
         while left is not None:
-            failure, left = self._mend(run_chains, left, left[0] + 1)
+            failure, left = self._recover_and_resume(run_chains, left, left[0] + 1)
             if failure is not None:
                 return failure
         return None
 
-    def _mend(
+    def _recover_and_resume(
         self, run_chains: Callable[[int, int, int], Failed | None], failed: Failed, end: int
     ) -> tuple[ChainFailure | None, Failed | None]:
-        """Climb the ladder, then go on to `end`; what is beyond repair, or what failed next."""
+        """Run the recovery steps, then resume up to `end`: what could not be recovered, or what failed next."""
         chain, opening, status = failed
-        climbed = climb(self, self._options, Status.of(status))
-        if climbed.status is not Status.OPTIMAL:
+        recovered = recover(self, self._options, Status.of(status))
+        if recovered.status is not Status.OPTIMAL:
             present = np.frombuffer(self.session.present(), np.int32).copy()
-            return ChainFailure(chain, opening, climbed.status, climbed.steps, present), None
-        return None, run_chains(chain, end, len(climbed.steps))
+            return ChainFailure(chain, opening, recovered.status, recovered.steps, present), None
+        return None, run_chains(chain, end, len(recovered.steps))
 
     def close(self) -> None:
         """Nothing to do: the session ends with the worker."""
@@ -116,7 +116,7 @@ class NativeWorker:
 
 
 class NativeTeam:
-    """Workers that share the chains of a job among threads of the compiled path: who is free takes the next."""
+    """Workers that share the chains of a job among threads of the compiled path: dynamic self-scheduling."""
 
     def __init__(self, options: dict[str, OptionValue], threads: int) -> None:
         self._workers = [NativeWorker(options) for _ in range(threads)]
@@ -130,10 +130,10 @@ class NativeTeam:
         run_chains = _bind(self.sessions[0].solve_together, job)
         while (ended := run_chains(begin, end, FRESH)) is not None:
             begin, failed = ended
-            failures = (self._workers[who].mend(job, where) for who, where in failed)
-            beyond: dict[int, ChainFailure] = {each.chain: each for each in failures if each is not None}
-            if beyond:
-                return beyond[min(beyond)]
+            failures = (self._workers[who].finish_failed(job, where) for who, where in failed)
+            unrecovered: dict[int, ChainFailure] = {each.chain: each for each in failures if each is not None}
+            if unrecovered:
+                return unrecovered[min(unrecovered)]
         if job.basis is not None:
             job.basis.slots[0] = self._slots(job.basis.owner, job.basis.counts)
         return None
@@ -159,18 +159,19 @@ def _cores() -> int:
 
 
 def _bind(solve: Callable[..., Any], job: Job) -> Callable[[int, int, int], Any]:
-    """`Session.solve` without (first chain, end, retries); arrays in the order of `BLOCK_ARRAYS`, highs.c."""
-    pool, start, block, basis, options = job.pool, job.start, job.block, job.basis, job.options
+    """`Session.solve` without (first chain, end, retries); arrays in the order of `BLOCK_ARRAYS`, lp.c."""
+    call, block, basis, options = job.call, job.block, job.basis, job.options
+    cuts, start = call.cuts, call.start
     arrays = (
-        job.x,
-        job.values,
-        *((pool.intercept, pool.slope, pool.active) if pool is not None else (None,) * 3),
-        job.seed,
+        call.x,
+        call.values,
+        *((cuts.intercept, cuts.slope, cuts.active) if cuts is not None else (None,) * 3),
+        call.trial_point,
         *(start.arrays if start is not None else (None,) * 5),
         block.objective,
         block.gradient,
         block.output,
-        block.head,
+        block.theta,
         block.iterations,
         block.rounds,
         block.retries,
@@ -179,19 +180,19 @@ def _bind(solve: Callable[..., Any], job: Job) -> Callable[[int, int, int], Any]
         block.col_dual,
         block.row_dual,
         *(basis.arrays if basis is not None else (None,) * 4),
-        job.dealt,
-        block.taken,
+        call.work_counter,
+        block.solved_here,
     )
-    per_chain = job.values.shape[0] > 1
+    per_chain = call.values.shape[0] > 1
     return partial(
         solve,
         job.prepared.native,
         arrays,
-        *(job.x.shape[0], job.values.shape[1], job.values.shape[2]),
+        *(call.x.shape[0], call.values.shape[1], call.values.shape[2]),
         0 if start is None else len(start),
-        *((pool.count, pool.slope.shape[1]) if pool is not None else (0, 0)),
-        *(per_chain, job.lazy),
+        *((cuts.count, cuts.slope.shape[1]) if cuts is not None else (0, 0)),
+        *(per_chain, call.lazy),
         *(options.pool_tolerance, options.primal_tolerance, options.dual_tolerance),
-        *job.pool_rows,
+        *job.cut_counts,
         *(options.tableau_entries, options.iteration_limit),
     )

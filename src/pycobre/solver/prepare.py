@@ -14,7 +14,7 @@ import numpy as np
 
 from pycobre._util.frozen import frozen
 from pycobre.errors import ProblemError
-from pycobre.solver.api import F64, I8, I32, Floors, LpModel, Target
+from pycobre.solver.api import F64, I8, I32, LpModel, RhsCorrections, Target
 from pycobre.solver.check import model_findings
 from pycobre.solver.scale import find_scale, no_scale
 
@@ -30,7 +30,7 @@ class Prepared:
     Patch p of a row bound writes the value at `row_from[p]` of the patch vector to the sides `row_sides[p]`
     of position `row_at[p]` in `row_set`, in the caller's numbers; the whole set is then multiplied by
     `row_set_factor`. Column bounds alike. The names and the order of the arrays are those of
-    `_native/lp_chain.h`.
+    `_native/lp_model.h`.
     """
 
     # the scaled template and its multipliers
@@ -79,8 +79,9 @@ class Prepared:
     output_upper: F64
     output_col_at: I32  #: position in col_set, −1 = not patched
     output_input_at: I32  #: position in x, −1 = not an input
-    slope_factor: F64  #: from a pool slope to the scaled coefficient, the sign included
-    # floors, in the caller's numbers; rows as positions in row_set
+    slope_factor: F64  #: from a cut's slope to the scaled coefficient, the sign included
+    # corrections of right-hand sides (the limit of one is a floor), in the caller's numbers; rows as positions
+    # in row_set
     floor_limit: F64
     floor_at: I32
     floor_starts: I32
@@ -96,11 +97,11 @@ class Prepared:
     num_col: int
     num_row: int
     offset_from: int  #: −1 = the offset is not patched
-    head: int  #: column θ, −1 = none
+    theta: int  #: column θ, −1 = none
     offset: float
     cost_scale: float
-    head_factor: float  #: from scaled θ to θ
-    pool_factor: float  #: from an intercept to the scaled right-hand side
+    theta_factor: float  #: from scaled θ to θ
+    cut_factor: float  #: from an intercept to the scaled right-hand side
     model: LpModel
 
     def project(self, x: F64) -> F64:
@@ -121,16 +122,16 @@ class Prepared:
     @cached_property
     def native(self) -> Any:
         """This model for the compiled path."""
-        from pycobre._native import lp as highs
+        from pycobre._native import lp
 
         values = [getattr(self, f.name) for f in fields(self)][:-1]
         arrays = tuple(value for value in values if isinstance(value, np.ndarray))
-        return highs.Model(arrays, *values[len(arrays) :])
+        return lp.Model(arrays, *values[len(arrays) :])
 
 
-def _no_floors() -> Floors:
+def _no_corrections() -> RhsCorrections:
     none, index = np.empty(0), np.empty(0, np.int32)
-    return Floors(none, index, np.zeros(1, np.int32), index, none, index, index, none)
+    return RhsCorrections(none, index, np.zeros(1, np.int32), index, none, index, index, none)
 
 
 def _position(where: I32, of: I32) -> I32:
@@ -147,15 +148,17 @@ def prepare(model: LpModel, scaled: bool) -> Prepared:
     if findings:
         raise ProblemError("the LP cannot be solved as it is: " + "; ".join(findings) + ".")
     template, plan, inputs, outputs = model.template, model.plan, model.inputs, model.outputs
-    scale = find_scale(template, model.pool_head) if scaled else no_scale(template)
+    scale = find_scale(template, model.theta_column) if scaled else no_scale(template)
     column = np.repeat(np.arange(template.num_cols), np.diff(template.starts))
-    floors = model.floors if model.floors is not None else _no_floors()
+    corrections = model.rhs_corrections if model.rhs_corrections is not None else _no_corrections()
 
     def of(*kinds: Target) -> I32:
         return np.flatnonzero(np.isin(plan.kind, kinds)).astype(np.int32)
 
     row_from = of(Target.RHS, Target.ROW_LOWER, Target.ROW_UPPER)
-    row_set = np.unique(np.concatenate([plan.row[row_from], floors.row, floors.effect_row])).astype(np.int32)
+    row_set = np.unique(np.concatenate([plan.row[row_from], corrections.row, corrections.effect_row])).astype(
+        np.int32
+    )
     finite = LOWER * np.isfinite(template.row_lower) + UPPER * np.isfinite(template.row_upper)
     row_kind = plan.kind[row_from]
     one_side = np.where(row_kind == Target.ROW_LOWER, LOWER, UPPER)
@@ -171,8 +174,8 @@ def prepare(model: LpModel, scaled: bool) -> Prepared:
     fixed[inputs] = True
     active = np.flatnonzero(~fixed).astype(np.int32)
     input_order = _position(inputs[input_at], outputs)
-    head = -1 if model.pool_head is None else model.pool_head
-    head_factor = 1.0 if head < 0 else float(scale.col[head])
+    theta = -1 if model.theta_column is None else model.theta_column
+    theta_factor = 1.0 if theta < 0 else float(scale.col[theta])
     return Prepared(
         cost=template.cost * scale.col * scale.cost,
         col_lower=template.col_lower / scale.col,
@@ -218,24 +221,24 @@ def prepare(model: LpModel, scaled: bool) -> Prepared:
         output_input_at=np.where(input_order >= 0, input_at[input_order], -1).astype(np.int32)
         if inputs.size
         else np.full(outputs.size, -1, np.int32),
-        slope_factor=-scale.col[outputs] / head_factor,
-        floor_limit=floors.limit,
-        floor_at=_position(row_set, floors.row),
-        floor_starts=floors.starts,
-        floor_input=floors.input,
-        floor_coef=floors.coef,
-        effect_floor=floors.effect_floor,
-        effect_at=_position(row_set, floors.effect_row),
-        effect_multiplier=floors.effect_multiplier,
+        slope_factor=-scale.col[outputs] / theta_factor,
+        floor_limit=corrections.limit,
+        floor_at=_position(row_set, corrections.row),
+        floor_starts=corrections.starts,
+        floor_input=corrections.input,
+        floor_coef=corrections.coef,
+        effect_floor=corrections.effect_floor,
+        effect_at=_position(row_set, corrections.effect_row),
+        effect_multiplier=corrections.effect_multiplier,
         active=active,
         active_at=_position(active, np.arange(template.num_cols, dtype=np.int32)),
         num_col=template.num_cols,
         num_row=template.num_rows,
         offset_from=int(offset_from[0]) if offset_from.size else -1,
-        head=head,
+        theta=theta,
         offset=template.offset * scale.cost,
         cost_scale=scale.cost,
-        head_factor=head_factor,
-        pool_factor=1.0 / head_factor,
+        theta_factor=theta_factor,
+        cut_factor=1.0 / theta_factor,
         model=model,
     )

@@ -1,4 +1,4 @@
-"""What is tried, in order, when a run does not end optimal: the same steps with the same limits every time.
+"""Numerical recovery: what is tried, in order, when a run does not end optimal, with the same limits every time.
 
 Each step clears everything HiGHS remembers and runs once under a few changed options. When one succeeds its
 basis is put back under the usual options and run once more, so that what is read (and what the chain goes on
@@ -10,7 +10,7 @@ from __future__ import annotations
 from pycobre._util.frozen import frozen
 from pycobre.solver.highs import OptionValue, Session, Status
 
-__all__ = ["STEPS", "Climb", "climb"]
+__all__ = ["STEPS", "RecoveryResult", "recover"]
 
 LIMIT = "simplex_iteration_limit"
 LARGEST_LIMIT = 2**31 - 1
@@ -24,28 +24,28 @@ STEPS: tuple[tuple[str, dict[str, OptionValue]], ...] = (
     ("interior point", {"solver": "ipm", "presolve": "on"}),
 )
 
-PATIENCE = 10  # a step may take this many times the usual iterations
+LIMIT_FACTOR = 10  # a step may take this many times the usual iterations
 
 #: statuses that two steps in a row confirm: the LP is like that, more steps would only say it again
-PROOFS = (Status.INFEASIBLE, Status.UNBOUNDED)
+CONFIRMED_STATUSES = (Status.INFEASIBLE, Status.UNBOUNDED)
 
 
 @frozen()
-class Climb:
-    """How a climb ended; `steps` are the names of the steps that ran."""
+class RecoveryResult:
+    """How recovery ended; `steps` are the names of the steps that ran."""
 
     status: Status
     steps: tuple[str, ...]
 
 
-def climb(session: Session, usual: dict[str, OptionValue], failed: Status) -> Climb:
+def recover(session: Session, usual: dict[str, OptionValue], failed: Status) -> RecoveryResult:
     """Try the steps until one gives an optimal basis that the usual options confirm."""
     done: list[str] = []
     last = failed
     for name, changed in STEPS:
         done.append(name)
         limit = int(usual[LIMIT])
-        session.set_options(changed | {LIMIT: min(PATIENCE * limit, LARGEST_LIMIT)})
+        session.set_options(changed | {LIMIT: min(LIMIT_FACTOR * limit, LARGEST_LIMIT)})
         session.clear()
         status = session.run()
         kept = status is Status.OPTIMAL and session.keep_basis()
@@ -55,8 +55,8 @@ def climb(session: Session, usual: dict[str, OptionValue], failed: Status) -> Cl
             session.put_basis()
             status = session.run()
             if status is Status.OPTIMAL:
-                return Climb(status, tuple(done))
-        if status in PROOFS and status is last:
-            return Climb(status, tuple(done))
+                return RecoveryResult(status, tuple(done))
+        if status in CONFIRMED_STATUSES and status is last:
+            return RecoveryResult(status, tuple(done))
         last = status
-    return Climb(last, tuple(done))
+    return RecoveryResult(last, tuple(done))

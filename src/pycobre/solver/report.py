@@ -1,4 +1,4 @@
-"""Numbers that will hurt: the ranges of an LP's data before and after scaling, and what to do about them."""
+"""Numerical conditioning report: ranges of an LP's data before and after scaling, and what to do about them."""
 
 from __future__ import annotations
 

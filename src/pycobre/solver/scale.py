@@ -55,10 +55,10 @@ def no_scale(template: LpTemplate) -> Scale:
     return Scale(np.ones(template.num_rows), np.ones(template.num_cols), 1.0)
 
 
-def find_scale(template: LpTemplate, pool_head: int | None = None) -> Scale:
+def find_scale(template: LpTemplate, theta_column: int | None = None) -> Scale:
     """Geometric-mean scaling of the matrix, then one factor for the costs.
 
-    θ is in no row of the template; its factor makes its scaled cost about 1, so that pool rows, which the
+    θ is in no row of the template; its factor makes its scaled cost about 1, so that cuts, which the
     engine divides by that factor, measure the future in the units in which the scaled costs measure the
     present.
     """
@@ -72,12 +72,12 @@ def find_scale(template: LpTemplate, pool_head: int | None = None) -> Scale:
         col *= _geometric(template.num_cols, cols, magnitude * row[rows] * col[cols])
     row, col = _power_of_two(row), _power_of_two(col)
     costs = np.abs(template.cost) * col
-    if pool_head is not None:
-        costs[pool_head] = 0.0
+    if theta_column is not None:
+        costs[theta_column] = 0.0
     costs = costs[costs > 0]
     cost = 1.0
     if costs.size:
         cost = _nearest_power(1.0 / (np.sqrt(costs.max()) * np.sqrt(costs.min())))
-    if pool_head is not None and template.cost[pool_head] > 0:
-        col[pool_head] = _nearest_power(1.0 / (cost * template.cost[pool_head]))
+    if theta_column is not None and template.cost[theta_column] > 0:
+        col[theta_column] = _nearest_power(1.0 / (cost * template.cost[theta_column]))
     return Scale(row, col, cost)

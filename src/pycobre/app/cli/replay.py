@@ -28,10 +28,10 @@ def run(arguments: argparse.Namespace) -> int:
         bundle = read_bundle(arguments.file)
     except SolverError as error:  # of the file, not of the LP in it
         raise OutputError(str(error)) from error
-    template, rows = bundle.model.template, 0 if bundle.pool is None else bundle.pool.count
-    print(f"{template.num_cols} columns, {template.num_rows} rows, {rows} pool rows")
-    print(f"{len(bundle.values)} openings, of which the last one failed")
-    print(numerical_report(bundle.model, scale=bundle.options.scale))
+    template, cuts = bundle.call.model.template, 0 if bundle.call.cuts is None else bundle.call.cuts.count
+    print(f"{template.num_cols} columns, {template.num_rows} rows, {cuts} cuts")
+    print(f"{len(bundle.call.values)} openings, of which the last one failed")
+    print(numerical_report(bundle.call.model, scale=bundle.options.scale))
     if arguments.write is not None:
         write_lp(bundle.last_lp(), arguments.write)
         print(f"written to {arguments.write}")

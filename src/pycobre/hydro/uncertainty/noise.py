@@ -18,7 +18,7 @@ from pycobre.hydro.equations.stage_builder import HM3_PER_M3S_HOUR, StageLp
 from pycobre.hydro.equations.water import receiver
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.horizon import Stage
-from pycobre.solver.api import Floors, PatchPlan, Target
+from pycobre.solver.api import PatchPlan, RhsCorrections, Target
 from pycobre.stochastic.correlation import CorrelatedGroup, spectral_factor
 from pycobre.stochastic.par import Par
 
@@ -83,7 +83,7 @@ class StageNoise:
     """The places of one stage's LP that noise writes to, and how."""
 
     plan: PatchPlan
-    floors: Floors | None
+    rhs_corrections: RhsCorrections | None
     base: F64  #: [N]
     sigma: F64  #: [N]
     scale: F64  #: [N] or [N, K]: inflow to right-hand side
@@ -163,7 +163,7 @@ def stage_noise(
     ]
     return StageNoise(
         plan=_plan(kinds),
-        floors=_floors(par, t, rows) if truncate and par.order else None,
+        rhs_corrections=_rhs_corrections(par, t, rows) if truncate and par.order else None,
         base=par.base[t],
         sigma=par.sigma[t],
         scale=scale,
@@ -201,12 +201,12 @@ def _plan(kinds: list[tuple[Target, I32 | None, I32 | None]]) -> PatchPlan:
     return PatchPlan(np.concatenate(kind), np.concatenate(row), np.concatenate(col))
 
 
-def _floors(par: Par, t: int, rows: I32) -> Floors:
+def _rhs_corrections(par: Par, t: int, rows: I32) -> RhsCorrections:
     """Inflow is at least 0 where noise decides part of it: base + psi·lags + sigma·η, corrected upwards."""
     series = np.flatnonzero(par.sigma[t] > 0.0)
     lags, hydros = par.order, par.base.shape[1]
     inputs = hydros + np.arange(lags)[None, :] * hydros + series[:, None]
-    return Floors(
+    return RhsCorrections(
         limit=np.zeros(series.size),
         row=rows[series],
         starts=(np.arange(series.size + 1) * lags).astype(np.int32),

@@ -13,7 +13,7 @@ from pycobre.errors import OptionError
 from pycobre.problem import Problem
 from pycobre.sddp.plan import Plan
 from pycobre.sddp.policy import Policy
-from pycobre.solver import SolverOptions, create_engine
+from pycobre.solver import SolveCall, SolverOptions, create_engine
 
 __all__ = ["Decision", "DecisionRule"]
 
@@ -78,18 +78,17 @@ class DecisionRule:
         if x.shape[1] != self._plan.states:
             raise OptionError(f"state: expected {self._plan.states} values, got {x.shape[1]}.")
         cuts = self._policy.cuts[index].view() if prepared.has_future else None
-        block = self._engine.solve(
-            prepared.model, x, self._noise(index, opening, noise)[None], cuts, want_primal=True
-        )
+        values = self._noise(index, opening, noise)[None]
+        block = self._engine.solve(SolveCall(prepared.model, x, values, cuts, want_primal=True))
         assert block.primal is not None
         assert block.row_dual is not None
         sign = self._problem.sense.sign
-        objective, head = float(block.objective[0, 0]), float(block.head[0, 0])
+        objective, theta = float(block.objective[0, 0]), float(block.theta[0, 0])
         template = self._problem.nodes[index].template
         return Decision(
             node=prepared.name,
-            cost=sign * (objective - prepared.discount * head),
-            cost_to_go=sign * head,
+            cost=sign * (objective - prepared.discount * theta),
+            cost_to_go=sign * theta,
             value=sign * objective,
             state=block.output[0, 0],
             gradient=sign * block.gradient[0, 0],

@@ -169,7 +169,7 @@ class Recorder:
         table.total_cost[at] += sign * (visit.weight * visit.stage_cost)
         table.discount[at, depth] = visit.weight
         table.stage_cost[at, depth] = sign * visit.stage_cost
-        table.cost_to_go[at, depth] = sign * block.head[:, 0]
+        table.cost_to_go[at, depth] = sign * block.theta[:, 0]
         table.state[at, depth] = block.output[:, 0]
         if not self.wants_lp:
             return

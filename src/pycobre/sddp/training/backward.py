@@ -73,8 +73,8 @@ class Cutting:
             Who(iteration, table.trajectories.start, None),
             dealt=table.begin_step(),
         )
-        assert block.taken is not None
-        taken = block.taken.view(np.bool_)
+        assert block.solved_here is not None
+        taken = block.solved_here.view(np.bool_)
         mine = replace(block, objective=block.objective[taken], gradient=block.gradient[taken])
         table.put(taken, self._records(family, node, [mine], states[taken]))
 

@@ -72,9 +72,9 @@ class Table:
             basis, _ = starts.get(self._nodes[depth], None)
             self._columns[depth][self._own] = basis.col_status
             self._rows[depth][self._own] = basis.row_status
-            sizes = np.diff(basis.pool_starts)
+            sizes = np.diff(basis.cut_starts)
             self._sizes[depth, self._own] = sizes
-            self._slots[depth, self._own][self._places < sizes[:, None]] = basis.pool_slots
+            self._slots[depth, self._own][self._places < sizes[:, None]] = basis.cut_slots
 
     def begin_step(self) -> I64:
         """The counter of the next step, at 0: how many trajectories have been taken.

@@ -150,7 +150,7 @@ def gather_starts(comm: Communicator, split: Split, starts: Starts) -> dict[int,
         return whole
     gathered = {}
     for node, (basis, seed) in whole.items():
-        sizes = np.diff(basis.pool_starts).astype(np.int32)
+        sizes = np.diff(basis.cut_starts).astype(np.int32)
         every_size = gather_rows(comm, sizes, split.counts)
         pool_starts = np.concatenate([[0], np.cumsum(every_size)]).astype(np.int32)
         slots = tuple(
@@ -163,7 +163,7 @@ def gather_starts(comm: Communicator, split: Split, starts: Starts) -> dict[int,
                 gather_rows(comm, basis.col_status, split.counts),
                 gather_rows(comm, basis.row_status, split.counts),
                 pool_starts,
-                gather_rows(comm, basis.pool_slots, slots),
+                gather_rows(comm, basis.cut_slots, slots),
             ),
             gather_rows(comm, seed, split.counts),
         )

@@ -13,13 +13,14 @@ import numpy as np
 from pycobre.errors import SolverError
 from pycobre.solver.api import F64, I8, I32
 from pycobre.solver.highs import OptionValue, Status, option_refused
+from pycobre.solver.highspy_lp import pass_lp
 from pycobre.solver.prepare import Prepared
 
 __all__ = ["HighspySession"]
 
 
 class HighspySession:
-    """A `highspy.Highs` that holds the base rows of one prepared model, and pool rows after them."""
+    """A `highspy.Highs` that holds the base rows of one prepared model, and cuts after them."""
 
     def __init__(self, options: dict[str, OptionValue]) -> None:
         self._highs: Any = highspy._core._Highs()  # without the modelling layer: only the solver
@@ -35,16 +36,7 @@ class HighspySession:
 
     def load(self, prepared: Prepared) -> None:
         """Pass the whole base LP; nothing of an earlier one is left."""
-        lp = highspy.HighsLp()
-        lp.num_col_, lp.num_row_ = prepared.num_col, prepared.num_row
-        lp.col_cost_, lp.col_lower_, lp.col_upper_ = prepared.cost, prepared.col_lower, prepared.col_upper
-        lp.row_lower_, lp.row_upper_ = prepared.row_lower, prepared.row_upper
-        lp.offset_ = prepared.offset
-        lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-        lp.a_matrix_.start_, lp.a_matrix_.index_ = prepared.starts, prepared.rows
-        lp.a_matrix_.value_ = prepared.values
-        if self._highs.passModel(lp) == highspy.HighsStatus.kError:
-            raise SolverError("HiGHS refuses the LP: its data are not an LP.")
+        pass_lp(self._highs, prepared)
         self.prepared = prepared
 
     def delete_rows_from(self, first: int) -> None:
@@ -52,7 +44,7 @@ class HighspySession:
         if present > first:
             self._highs.deleteRows(present - first, np.arange(first, present, dtype=np.int32))
 
-    def add_pool_rows(self, lower: F64, columns: I32, coefficients: F64) -> None:
+    def add_cuts(self, lower: F64, columns: I32, coefficients: F64) -> None:
         """Append rows `coefficients[i]·z[columns] ≥ lower[i]`."""
         n, width = coefficients.shape
         starts = np.arange(0, n * width, width, dtype=np.int32)

@@ -2,7 +2,7 @@
 
 HiGHS spends some 50 µs on a small LP before and after the few pivots that a changed right-hand side needs.
 Here a chain builds the tableau of its basis once and the openings only pivot in it. What it returns is
-proved against the LP's own rows and columns each time (`certify`); whatever it cannot prove or do (no dual
+proved against the LP's own rows and columns each time (`proved`); whatever it cannot prove or do (no dual
 feasible basis, no feasible point, too many pivots) is left to HiGHS.
 
 Each row of the LP has a logical variable equal to its activity. With the m basic variables x_B and the
@@ -23,10 +23,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.solver.api import F64, I8, I32, RowPool
-from pycobre.solver.patch import Patch
-from pycobre.solver.pool import lanes_dot
+from pycobre.solver.api import F64, I8, I32, CutView
 from pycobre.solver.prepare import Prepared
+from pycobre.solver.reference.cuts import lanes_dot
+from pycobre.solver.reference.patch import Patch
 
 __all__ = ["AT_LOWER", "AT_UPPER", "AT_ZERO", "IS_BASIC", "Tableau"]
 
@@ -39,7 +39,7 @@ AT_LOWER, IS_BASIC, AT_UPPER, AT_ZERO = 0, 1, 2, 3
 
 
 class Tableau:
-    """The tableau of one chain, once built. Variables: columns, base rows, pool rows in the order they came."""
+    """The tableau of one chain, once built. Variables: columns, base rows, cuts in the order they came."""
 
     def __init__(self, prepared: Prepared, x: F64) -> None:
         p = self.p = prepared
@@ -81,39 +81,39 @@ class Tableau:
         self.lo = np.concatenate([self.lo[:n], self.row_lo - self.shift])
         self.up = np.concatenate([self.up[:n], self.row_up - self.shift])
 
-    def _terms(self, pool: RowPool, slot: int) -> list[tuple[int, float]]:
-        """The entries of a pool row: (column, scaled coefficient), θ first."""
+    def _terms(self, cuts: CutView, slot: int) -> list[tuple[int, float]]:
+        """The entries of a cut: (column, scaled coefficient), θ first."""
         p = self.p
-        values = pool.slope[slot] * p.slope_factor
-        return [(p.head, 1.0), *zip(p.outputs.tolist(), values.tolist(), strict=True)]
+        values = cuts.slope[slot] * p.slope_factor
+        return [(p.theta, 1.0), *zip(p.outputs.tolist(), values.tolist(), strict=True)]
 
-    def add_row(self, pool: RowPool, slot: int) -> None:
-        """Append a pool row, its logical basic."""
-        self._name_row(pool, slot)
-        self._place_row(pool, len(self.slot) - 1)
+    def add_row(self, cuts: CutView, slot: int) -> None:
+        """Append a cut, its logical basic."""
+        self._name_row(cuts, slot)
+        self._place_row(cuts, len(self.slot) - 1)
 
-    def _name_row(self, pool: RowPool, slot: int) -> None:
-        """Take up a pool row, without a row in the tableau yet."""
+    def _name_row(self, cuts: CutView, slot: int) -> None:
+        """Take up a cut, without a row in the tableau yet."""
         p, shift = self.p, 0.0
-        for col, value in self._terms(pool, slot):
+        for col, value in self._terms(cuts, slot):
             if p.active_at[col] < 0:
                 shift += value * float(self.z[col])
         self.slot.append(slot)
         self.shift = np.append(self.shift, shift)
-        self.lo = np.append(self.lo, pool.intercept[slot] * p.pool_factor - shift)
+        self.lo = np.append(self.lo, cuts.intercept[slot] * p.cut_factor - shift)
         self.up = np.append(self.up, np.inf)
         self.place = np.append(self.place, GONE)
 
-    def _place_rows(self, pool: RowPool | None, which: NDArray[np.bool_]) -> None:
+    def _place_rows(self, cuts: CutView | None, which: NDArray[np.bool_]) -> None:
         for number in np.flatnonzero(which).tolist():
-            assert pool is not None
-            self._place_row(pool, number)
+            assert cuts is not None
+            self._place_row(cuts, number)
 
-    def _place_row(self, pool: RowPool, number: int) -> None:
-        """Append the row of a pool row in terms of the basis there is, its logical basic."""
+    def _place_row(self, cuts: CutView, number: int) -> None:
+        """Append the row of a cut in terms of the basis there is, its logical basic."""
         p, variable = self.p, self.p.num_col + self.p.num_row + number
         row = np.zeros(self.stride)
-        for col, value in self._terms(pool, self.slot[number]):
+        for col, value in self._terms(cuts, self.slot[number]):
             if p.active_at[col] < 0:
                 continue
             if self.place[col] < 0:
@@ -126,8 +126,8 @@ class Tableau:
         self.t = np.vstack([self.t, row])
         self.xb = np.append(self.xb, lanes_dot(row[None], self.xn)[0])
 
-    def build(self, pool: RowPool | None, slots: Sequence[int], wanted: I8 | None) -> None:
-        """The tableau of these pool rows and the basis `wanted` (None: all logicals basic).
+    def build(self, cuts: CutView | None, slots: Sequence[int], wanted: I8 | None) -> None:
+        """The tableau of these cuts and the basis `wanted` (None: all logicals basic).
 
         Rows whose logical is basic take no part in bringing columns into the basis: they come last, in terms
         of the basis there is then.
@@ -138,16 +138,16 @@ class Tableau:
             wanted[:n] = AT_LOWER
         self._logical()
         for slot in slots:
-            assert pool is not None
-            self._name_row(pool, slot)
+            assert cuts is not None
+            self._name_row(cuts, slot)
         late = wanted[n + m :] == IS_BASIC
-        self._place_rows(pool, ~late)
+        self._place_rows(cuts, ~late)
         self._install(wanted)
-        self._place_rows(pool, late)
+        self._place_rows(cuts, late)
         self.price()
 
     def drop_row(self, number: int) -> None:
-        """Forget a pool row whose logical is basic: the last row takes the place of its row."""
+        """Forget a cut whose logical is basic: the last row takes the place of its row."""
         variable = self.p.num_col + self.p.num_row + number
         r, last = int(self.place[variable]), self.t.shape[0] - 1
         if r != last:
@@ -160,7 +160,7 @@ class Tableau:
         self.slot[number] = -1
 
     def live_rows(self) -> list[int]:
-        """The pool rows that were not dropped, by number."""
+        """The cuts that were not dropped, by number."""
         return [number for number, slot in enumerate(self.slot) if slot >= 0]
 
     def is_binding(self, number: int) -> bool:
@@ -182,7 +182,7 @@ class Tableau:
         self.at = np.where(wanted[self.nonbasic] == AT_UPPER, AT_UPPER, AT_LOWER).astype(np.int8)
 
     def statuses(self) -> tuple[I8, I8]:
-        """The status of every column and of every row, the live pool rows after the base rows."""
+        """The status of every column and of every row, the live cuts after the base rows."""
         n, m = self.p.num_col, self.p.num_row
         variables = [*range(n + m), *(n + m + number for number in self.live_rows())]
         place = self.place[variables]
@@ -269,14 +269,14 @@ class Tableau:
             self._pivot(r, c, rise)
         return True
 
-    def proved(self, pool: RowPool | None, primal: float, dual: float) -> bool:
+    def proved(self, cuts: CutView | None, primal: float, dual: float) -> bool:
         """Whether the basis is optimal for the LP itself, after computing all values anew; sets `z` and `dual`."""
         if self.moved:
             self._recompute()
         if self._choose_row(primal) >= 0 or bool(self._wrong(self.at, dual).any()):
             return False
         self.read_columns()
-        return self._certify(pool)
+        return self._certify(cuts)
 
     def _recompute(self) -> None:
         self.xb = lanes_dot(self.t, self.xn)
@@ -372,13 +372,13 @@ class Tableau:
         bound = self.lo[leaving] if rise else self.up[leaving]
         self._move(c, float((bound - self.xb[r]) / self.t[r, c]))
         entered = self.xn[c]
-        self._weigh(r, c)
+        self._update_devex_weights(r, c)
         self._exchange(r, c)
         self.xb[r], self.xn[c] = entered, bound
         self.at[c] = AT_LOWER if rise else AT_UPPER
         self.pivots += 1
 
-    def _weigh(self, r: int, c: int) -> None:
+    def _update_devex_weights(self, r: int, c: int) -> None:
         """Devex: weights grow with the steps that rows take; the exchange of r and c is about to happen."""
         factors = self.t[:, c]
         reference = float(self.weight[r] / (factors[r] * factors[r]))
@@ -405,7 +405,7 @@ class Tableau:
         place = int(self.place[variable])
         return float(self.xn[-1 - place] if place < 0 else self.xb[place])
 
-    def _certify(self, pool: RowPool | None) -> bool:
+    def _certify(self, cuts: CutView | None) -> bool:
         """Whether columns and duals satisfy the LP's own rows and columns; sets `dual`."""
         p, n, m = self.p, self.p.num_col, self.p.num_row
         place = self.place[p.active]
@@ -420,11 +420,11 @@ class Tableau:
         np.add.at(dual_size, self._column, np.abs(priced))
         self.dual = dual
         for number in self.live_rows():
-            assert pool is not None
+            assert cuts is not None
             variable = n + m + number
             reached, reach = 0.0, 0.0
             y_row = float(self._logical_duals(np.array([variable]))[0])
-            for col, value in self._terms(pool, self.slot[number]):
+            for col, value in self._terms(cuts, self.slot[number]):
                 term = value * float(self.z[col])
                 reached += term
                 reach += abs(term)
@@ -442,7 +442,7 @@ class Tableau:
         wrong = np.abs(dual[p.active] - expected_dual)
         return bool(np.all(wrong <= RESIDUAL_LARGEST * (1.0 + dual_size[p.active])))
 
-    def refactor(self, pool: RowPool | None) -> None:
+    def refactor(self, cuts: CutView | None) -> None:
         """Build the tableau anew from the LP, with the basis it has now."""
         wanted = np.concatenate(self.statuses())
-        self.build(pool, [self.slot[number] for number in self.live_rows()], wanted)
+        self.build(cuts, [self.slot[number] for number in self.live_rows()], wanted)

@@ -1,4 +1,4 @@
-"""Pool rows at a point: the one definition of their value and of which ones a solve takes in.
+"""Cuts at a point: the one definition of their value and of which ones a solve takes in.
 
 The value of a row decides what enters an LP, so its bits are part of the contract. The sum over the state
 is taken in four interleaved partial sums, each from the first component to the last, without fused
@@ -14,20 +14,20 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre.solver.api import F64, I32, RowPool
+from pycobre.solver.api import F64, I32, CutView
 
-__all__ = ["best_rows", "lanes_dot", "newest_stretch", "pool_values"]
+__all__ = ["best_cuts", "cut_values", "lanes_dot", "newest_stretch"]
 
 STRETCH = 1024  # rows
 
 
-def pool_values(pool: RowPool, point: F64) -> F64:
+def cut_values(cuts: CutView, point: F64) -> F64:
     """`intercept + slope·point` of the first `count` rows, active or not."""
-    slope = pool.slope[: pool.count]
-    partial = np.zeros((4, pool.count))
+    slope = cuts.slope[: cuts.count]
+    partial = np.zeros((4, cuts.count))
     for k in range(slope.shape[1]):
         partial[k & 3] += slope[:, k] * point[k]
-    values: F64 = pool.intercept[: pool.count] + ((partial[0] + partial[1]) + (partial[2] + partial[3]))
+    values: F64 = cuts.intercept[: cuts.count] + ((partial[0] + partial[1]) + (partial[2] + partial[3]))
     return values
 
 
@@ -44,7 +44,7 @@ def newest_stretch(values: F64, eligible: NDArray[np.bool_], above: float) -> ND
     """The eligible rows of the first stretch, from the newest, that has one above `above`; none where none has.
 
     Newer rows tend to be the better ones, so most searches end there; only the last one of a solve, which
-    finds nothing, goes through the whole pool.
+    finds nothing, goes through the whole table.
     """
     hits = np.flatnonzero(eligible & (values > above))
     if not hits.size:
@@ -54,7 +54,7 @@ def newest_stretch(values: F64, eligible: NDArray[np.bool_], above: float) -> ND
     return inside
 
 
-def best_rows(values: F64, eligible: NDArray[np.bool_], number: int, above: float = -np.inf) -> I32:
+def best_cuts(values: F64, eligible: NDArray[np.bool_], number: int, above: float = -np.inf) -> I32:
     """The slots of the `number` largest eligible values above `above` (ties: lowest slot), ascending."""
     candidates = np.flatnonzero(eligible & (values > above)).astype(np.int32)
     order = np.argsort(-values[candidates], kind="stable")[:number]

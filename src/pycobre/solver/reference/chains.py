@@ -1,4 +1,4 @@
-"""The pure-Python path: the chains of a block, solved through highspy.
+"""The chains of a block, solved through highspy.
 
 It performs the same calls on HiGHS, with the same numbers in the same order, as the compiled path in
 `_native/lp.c`, and so gives the same bits; it is the readable statement of what that one does.
@@ -11,24 +11,24 @@ from dataclasses import dataclass
 import numpy as np
 
 from pycobre._util.frozen import frozen
-from pycobre.solver.api import F64, I8, I32, RowPool
+from pycobre.solver.api import F64, I8, I32, CutView
 from pycobre.solver.highs import OptionValue, Status
-from pycobre.solver.highspy_session import HighspySession
 from pycobre.solver.job import ChainFailure, Job
-from pycobre.solver.patch import Patch, read_patch
-from pycobre.solver.pool import best_rows, lanes_dot, newest_stretch, pool_values
-from pycobre.solver.recovery import climb
-from pycobre.solver.tableau import AT_LOWER, IS_BASIC, PASSES, Tableau
+from pycobre.solver.recovery import recover
+from pycobre.solver.reference.cuts import best_cuts, cut_values, lanes_dot, newest_stretch
+from pycobre.solver.reference.highspy_session import HighspySession
+from pycobre.solver.reference.patch import Patch, read_patch
+from pycobre.solver.reference.tableau import AT_LOWER, IS_BASIC, PASSES, Tableau
 
 __all__ = ["PythonWorker"]
 
-POOL_ROWS_KEPT = 32  # non-binding pool rows beyond these leave the tableau before the next opening
+CUTS_KEPT = 32  # non-binding cuts beyond these leave the tableau before the next opening
 SMALLEST_COEFFICIENT = 1e-9  # HiGHS's small_matrix_value
 
 
 @frozen(eq=False)
 class Statuses:
-    """A basis by status: columns, then base rows and the pool rows present; binding rows it names but lacks."""
+    """A basis by status: columns, then base rows and the cuts present; binding rows it names but lacks."""
 
     cols: I8
     rows: I8
@@ -55,7 +55,7 @@ class PythonWorker:
         """Solve the chains `begin ≤ i < end`; stops at the first that fails."""
         for i in range(begin, end):
             chain = _Chain(self._session, job, i)
-            for j in range(job.values.shape[1]):
+            for j in range(job.call.values.shape[1]):
                 failure = chain.solve(j)
                 if failure is not None:
                     self._session.prepared = None
@@ -69,22 +69,22 @@ class PythonWorker:
 
 
 class _Chain:
-    """One chain at work: its pool rows, its patches, and the tableau or HiGHS's LP in which it is solved."""
+    """One chain at work: its cuts, its patches, and the tableau or HiGHS's LP in which it is solved."""
 
     def __init__(self, session: HighspySession, job: Job, i: int) -> None:
         self.session, self.job, self.i = session, job, i
-        p, pool = job.prepared, job.pool
-        self.x = job.x[i]
-        self.present = np.empty(0, np.int32)  # pool slots in the LP, in the order of its rows
+        p, cuts = job.prepared, job.call.cuts
+        self.x = job.call.x[i]
+        self.present = np.empty(0, np.int32)  # cut slots in the LP, in the order of its rows
         self.spoiled = False  # HiGHS has moved matrix entries: its LP must be loaded again
         self.eligible = np.zeros(0, np.bool_)
-        if pool is not None:
-            self.eligible = np.ones(pool.count, np.bool_)
-            if pool.active is not None:
-                self.eligible = pool.active[: pool.count] != 0
-            self._first_rows(pool)
-        # Pool rows, which are in few variables, cost less than rows of the LP: all of them may take as much again.
-        every = p.num_row + (0 if job.lazy else self.present.size)
+        if cuts is not None:
+            self.eligible = np.ones(cuts.count, np.bool_)
+            if cuts.active is not None:
+                self.eligible = cuts.active[: cuts.count] != 0
+            self._first_rows(cuts)
+        # Cuts, which are in few variables, cost less than rows of the LP: all of them may take as much again.
+        every = p.num_row + (0 if job.call.lazy else self.present.size)
         self.use_tableau = job.fits_tableau and every * p.active.size <= 2 * job.options.tableau_entries
         self.tableau: Tableau | None = None
         if self.use_tableau:
@@ -92,39 +92,39 @@ class _Chain:
         else:
             self._sync()
 
-    # ---- pool rows ----
+    # ---- cuts ----
 
-    def _first_rows(self, pool: RowPool) -> None:
+    def _first_rows(self, cuts: CutView) -> None:
         job = self.job
-        if not job.lazy:
+        if not job.call.lazy:
             self._mark(np.flatnonzero(self.eligible).astype(np.int32))
             return
-        if job.start is not None:
-            slots = job.start.slots(self._start_index())
-            slots = slots[slots < pool.count]
+        if job.call.start is not None:
+            slots = job.call.start.slots(self._start_index())
+            slots = slots[slots < cuts.count]
             self._mark(slots[self.eligible[slots]])
-        if job.seed is not None:
-            values = pool_values(pool, job.seed[self.i])
-            self._mark(best_rows(values, self.eligible, job.pool_rows[1]))
+        if job.call.trial_point is not None:
+            values = cut_values(cuts, job.call.trial_point[self.i])
+            self._mark(best_cuts(values, self.eligible, job.cut_counts[1]))
 
     def _mark(self, slots: I32) -> None:
         self.present = np.concatenate([self.present, slots])
         self.eligible[slots] = False
 
-    def _violated(self, output: F64, head: float) -> I32:
-        """The pool rows that the outgoing state violates, the worst few."""
+    def _violated(self, output: F64, theta: float) -> I32:
+        """The cuts that the outgoing state violates, the worst few."""
         job = self.job
-        if job.pool is None or not job.lazy:
+        if job.call.cuts is None or not job.call.lazy:
             return np.empty(0, np.int32)
-        limit = head + job.options.pool_tolerance * max(1.0, abs(head))
-        values = pool_values(job.pool, output)
+        limit = theta + job.options.pool_tolerance * max(1.0, abs(theta))
+        values = cut_values(job.call.cuts, output)
         eligible = newest_stretch(values, self.eligible, limit)
-        return best_rows(values, eligible, job.pool_rows[0], above=limit)
+        return best_cuts(values, eligible, job.cut_counts[0], above=limit)
 
     # ---- HiGHS's LP ----
 
     def _sync(self) -> None:
-        """Make HiGHS's LP that of this chain: base rows, incoming state, the pool rows present."""
+        """Make HiGHS's LP that of this chain: base rows, incoming state, the cuts present."""
         p, session = self.job.prepared, self.session
         if session.prepared is not p:
             session.load(p)
@@ -134,13 +134,13 @@ class _Chain:
         self._add_to_highs(self.present)
 
     def _add_to_highs(self, slots: I32) -> None:
-        p, pool = self.job.prepared, self.job.pool
-        if pool is None or not slots.size:
+        p, cuts = self.job.prepared, self.job.call.cuts
+        if cuts is None or not slots.size:
             return
-        columns = np.concatenate([[p.head], p.outputs]).astype(np.int32)
+        columns = np.concatenate([[p.theta], p.outputs]).astype(np.int32)
         coefficients = np.ones((slots.size, columns.size))
-        coefficients[:, 1:] = pool.slope[slots] * p.slope_factor
-        self.session.add_pool_rows(pool.intercept[slots] * p.pool_factor, columns, coefficients)
+        coefficients[:, 1:] = cuts.slope[slots] * p.slope_factor
+        self.session.add_cuts(cuts.intercept[slots] * p.cut_factor, columns, coefficients)
 
     def _patch_highs(self, patch: Patch) -> None:
         p, session = self.job.prepared, self.session
@@ -161,23 +161,23 @@ class _Chain:
         self.session.clear()
         if known is None or not known.rows.size:
             return
-        cols, head = known.cols.copy(), self.job.prepared.head
+        cols, theta = known.cols.copy(), self.job.prepared.theta
         # A binding row that is no longer active leaves one basic variable too many; θ can stand in for one.
-        if known.missing > 1 or (known.missing == 1 and cols[head] != IS_BASIC):
+        if known.missing > 1 or (known.missing == 1 and cols[theta] != IS_BASIC):
             return
         if known.missing == 1:
-            cols[head] = AT_LOWER
+            cols[theta] = AT_LOWER
         if not self.session.set_basis(cols, known.rows):
             self.session.clear()
 
     # ---- bases ----
 
     def _start_index(self) -> int:
-        assert self.job.start is not None
-        return self.i if len(self.job.start) > 1 else 0
+        assert self.job.call.start is not None
+        return self.i if len(self.job.call.start) > 1 else 0
 
     def _start_statuses(self) -> Statuses | None:
-        start = self.job.start
+        start = self.job.call.start
         if start is None or not start.known[self._start_index()]:
             return None
         at = self._start_index()
@@ -188,7 +188,7 @@ class _Chain:
     def _begin_tableau(self, known: Statuses | None) -> None:
         self.tableau = Tableau(self.job.prepared, self.x)
         wanted = None if known is None else np.concatenate([known.cols, known.rows])
-        self.tableau.build(self.job.pool, self.present.tolist(), wanted)
+        self.tableau.build(self.job.call.cuts, self.present.tolist(), wanted)
 
     def _keep_basis(self, known: Statuses) -> None:
         parts, base = self.job.basis, self.job.prepared.num_row
@@ -202,7 +202,9 @@ class _Chain:
 
     def solve(self, j: int) -> ChainFailure | None:
         job = self.job
-        patch = read_patch(job.prepared, self.x, job.values[self.i if job.values.shape[0] > 1 else 0, j])
+        patch = read_patch(
+            job.prepared, self.x, job.call.values[self.i if job.call.values.shape[0] > 1 else 0, j]
+        )
         count = Count()
         if self.tableau is not None and self._solve_by_tableau(self.tableau, j, patch, count):
             return None
@@ -216,7 +218,7 @@ class _Chain:
         self._thin_out(tableau)
         if not tableau.patch(patch, dual):
             return False
-        mended = 0
+        rebuilt = 0
         while True:
             feasible = tableau.iterate(primal, dual, limit)
             count.iterations = tableau.pivots
@@ -227,31 +229,31 @@ class _Chain:
             if found.size:
                 self._mark(found)
                 for slot in found.tolist():
-                    assert job.pool is not None
-                    tableau.add_row(job.pool, slot)
+                    assert job.call.cuts is not None
+                    tableau.add_row(job.call.cuts, slot)
                 count.rounds += 1
                 continue
-            if tableau.proved(job.pool, primal, dual):
+            if tableau.proved(job.call.cuts, primal, dual):
                 break
             # The tableau has drifted, or bounds have: build it anew, a few times at most.
-            if mended == PASSES:
+            if rebuilt == PASSES:
                 return False
-            mended += 1
-            tableau.refactor(job.pool)
+            rebuilt += 1
+            tableau.refactor(job.call.cuts)
             if not tableau.settle(dual):
                 return False
-        output, head = self._read_state(tableau.z, patch)
+        output, theta = self._read_state(tableau.z, patch)
         objective = float(lanes_dot(tableau.cost[None], tableau.z)[0]) + patch.offset
         z = tableau.z[: p.num_col]
-        self._write(j, count, objective, head, output, z, tableau.dual, tableau.row_dual())
+        self._write(j, count, objective, theta, output, z, tableau.dual, tableau.row_dual())
         if j == 0 and job.basis is not None:
             self._keep_basis(Statuses(*tableau.statuses()))
         return True
 
     def _thin_out(self, tableau: Tableau) -> None:
-        """Non-binding pool rows beyond the kept number leave, the oldest first."""
-        spare = self.present.size - POOL_ROWS_KEPT
-        if spare <= 0 or not self.job.lazy:
+        """Non-binding cuts beyond the kept number leave, the oldest first."""
+        spare = self.present.size - CUTS_KEPT
+        if spare <= 0 or not self.job.call.lazy:
             return
         for number in tableau.live_rows():
             if spare > 0 and not tableau.is_binding(number):
@@ -277,20 +279,20 @@ class _Chain:
             status = session.run()
             count.iterations += session.iterations()
             if status is not Status.OPTIMAL:
-                climbed = climb(session, session.options, status)
-                count.retries += len(climbed.steps)
+                recovered = recover(session, session.options, status)
+                count.retries += len(recovered.steps)
                 count.iterations += session.iterations()
-                if climbed.status is not Status.OPTIMAL:
-                    return ChainFailure(self.i, j, climbed.status, climbed.steps, self.present)
+                if recovered.status is not Status.OPTIMAL:
+                    return ChainFailure(self.i, j, recovered.status, recovered.steps, self.present)
             values, col_dual, row_dual = session.solution()
-            output, head = self._read_state(values, patch)
-            found = self._violated(output, head)
+            output, theta = self._read_state(values, patch)
+            found = self._violated(output, theta)
             if not found.size:
                 break
             self._mark(found)
             self._add_to_highs(found)
             count.rounds += 1
-        self._write(j, count, session.objective(), head, output, values, col_dual, row_dual[: p.num_row])
+        self._write(j, count, session.objective(), theta, output, values, col_dual, row_dual[: p.num_row])
         if self.use_tableau or (j == 0 and job.basis is not None):
             known = Statuses(*session.basis())
             if self.use_tableau:
@@ -307,14 +309,14 @@ class _Chain:
         output = z[p.outputs] * p.output_factor
         lower, upper = patch.output_lower, patch.output_upper
         output = np.where(output < lower, lower, np.where(output > upper, upper, output)) + 0.0
-        return output, float((z[p.head] + 0.0) * p.head_factor) if p.head >= 0 else 0.0
+        return output, float((z[p.theta] + 0.0) * p.theta_factor) if p.theta >= 0 else 0.0
 
     def _write(
         self,
         j: int,
         count: Count,
         objective: float,
-        head: float,
+        theta: float,
         output: F64,
         z: F64,
         col_dual: F64,
@@ -326,7 +328,7 @@ class _Chain:
         block.objective[i, j] = objective * inverse_cost
         block.gradient[i, j] = (col_dual[p.inputs] + 0.0) * p.gradient_factor
         block.output[i, j] = output
-        block.head[i, j] = head
+        block.theta[i, j] = theta
         block.by_highs[i, j] = count.by_highs
         block.iterations[i, j], block.rounds[i, j], block.retries[i, j] = (
             count.iterations,

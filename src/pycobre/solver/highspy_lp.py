@@ -1,17 +1,19 @@
-"""One LP given to HiGHS as it is, for a look or a single solve; what runs many times is in `solver`."""
+"""LPs to and from HiGHS through highspy, as they are: for a look, a file, or a single solve."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64, I32
 from pycobre._util.frozen import frozen
 from pycobre.errors import ProblemError, SolverError
-from pycobre.solver.api import LpTemplate
+from pycobre.solver.model import LpTemplate
 
-__all__ = ["Solution", "from_highs", "silent_highs", "solve_lp", "to_highs"]
+__all__ = ["Solution", "from_highs", "pass_lp", "silent_highs", "solve_lp", "to_highs"]
 
 TOLERANCE = 1e-10
 
@@ -25,43 +27,68 @@ class Solution:
     primal: NDArray[np.float64]
 
 
+class LpArrays(Protocol):
+    """The arrays of an LP; `LpTemplate` and a prepared model have them."""
+
+    @property
+    def cost(self) -> F64: ...
+
+    @property
+    def col_lower(self) -> F64: ...
+
+    @property
+    def col_upper(self) -> F64: ...
+
+    @property
+    def row_lower(self) -> F64: ...
+
+    @property
+    def row_upper(self) -> F64: ...
+
+    @property
+    def starts(self) -> I32: ...
+
+    @property
+    def rows(self) -> I32: ...
+
+    @property
+    def values(self) -> F64: ...
+
+    @property
+    def offset(self) -> float: ...
+
+
+def pass_lp(highs: Any, lp: LpArrays, col_names: Sequence[str] = (), row_names: Sequence[str] = ()) -> None:
+    """Make `lp` the LP of a highspy object; nothing of an earlier one is left."""
+    import highspy
+
+    model = highspy.HighsLp()
+    model.num_col_, model.num_row_ = lp.cost.size, lp.row_lower.size
+    model.col_cost_, model.col_lower_, model.col_upper_ = lp.cost, lp.col_lower, lp.col_upper
+    model.row_lower_, model.row_upper_, model.offset_ = lp.row_lower, lp.row_upper, lp.offset
+    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    model.a_matrix_.start_, model.a_matrix_.index_ = lp.starts, lp.rows
+    model.a_matrix_.value_ = lp.values
+    model.col_names_, model.row_names_ = list(col_names), list(row_names)
+    if highs.passModel(model) == highspy.HighsStatus.kError:
+        raise SolverError("HiGHS refuses the LP: its data are not an LP.")
+
+
 def to_highs(lp: LpTemplate) -> Any:
     """Return a silent `highspy.Highs` that holds the LP, to solve, inspect or write to a file."""
     highs = silent_highs()
-    model = _model(lp)
-    model.col_names_, model.row_names_ = list(lp.col_names), list(lp.row_names)
-    _pass(highs, model)
+    pass_lp(highs, lp, lp.col_names, lp.row_names)
     return highs
 
 
 def silent_highs() -> Any:
-    """Return a `highspy.Highs` without an LP, for `solve_lp` to use again and again."""
+    """Return a `highspy.Highs` without an LP and with one thread, for `solve_lp` to use again and again."""
     import highspy
 
     highs = highspy.Highs()  # type: ignore[no-untyped-call]
     highs.silent()
+    highs.setOptionValue("threads", 1)
     return highs
-
-
-def _model(lp: LpTemplate) -> Any:
-    import highspy
-
-    model = highspy.HighsLp()
-    model.num_col_, model.num_row_ = lp.num_cols, lp.num_rows
-    model.col_cost_, model.col_lower_, model.col_upper_ = lp.cost, lp.col_lower, lp.col_upper
-    model.row_lower_, model.row_upper_ = lp.row_lower, lp.row_upper
-    model.offset_ = lp.offset
-    model.a_matrix_.format_ = highspy.MatrixFormat.kColwise
-    model.a_matrix_.start_, model.a_matrix_.index_ = lp.starts, lp.rows
-    model.a_matrix_.value_ = lp.values
-    return model
-
-
-def _pass(highs: Any, model: Any) -> None:
-    import highspy
-
-    if highs.passModel(model) == highspy.HighsStatus.kError:
-        raise SolverError("HiGHS refuses the LP: its data are not an LP.")
 
 
 def from_highs(highs: Any) -> tuple[LpTemplate, str]:
@@ -104,7 +131,7 @@ def _complete(names: list[str], prefix: str, count: int) -> tuple[str, ...]:
 def solve_lp(lp: LpTemplate, highs: Any = None) -> Solution:
     """Solve one LP from scratch to tight tolerances, with `highs` if one is given."""
     highs = silent_highs() if highs is None else highs
-    _pass(highs, _model(lp))
+    pass_lp(highs, lp)
     highs.setOptionValue("primal_feasibility_tolerance", TOLERANCE)
     highs.setOptionValue("dual_feasibility_tolerance", TOLERANCE)
     highs.setOptionValue("threads", 1)
