@@ -29,6 +29,7 @@ __all__ = ["History", "TrainingState", "gather_rows", "gather_starts"]
 Arrays = dict[str, NDArray[Any]]
 
 _CUTS = ("intercept", "slope", "iteration", "trajectory", "depth", "active")
+#: names in the file of `BasisBlock.arrays`, in their order
 _BASIS = ("known", "col_status", "row_status", "pool_starts", "pool_slots")
 
 
@@ -116,7 +117,8 @@ class TrainingState:
         for node, cuts in self.cuts.items():
             arrays.update({f"cuts/{node:06d}/{part}": getattr(cuts, part) for part in _CUTS})
         for node, (basis, seed) in self.starts.items():
-            arrays.update({f"starts/{node:06d}/{part}": getattr(basis, part) for part in _BASIS})
+            named = zip(_BASIS, basis.arrays, strict=True)
+            arrays.update({f"starts/{node:06d}/{part}": array for part, array in named})
             arrays[f"starts/{node:06d}/seed"] = seed
         arrays.update({f"points/{node:06d}": points for node, points in self.points.items()})
         return meta, arrays
@@ -134,7 +136,7 @@ class TrainingState:
             cuts={node: Cuts(**{p: arrays[f"cuts/{node:06d}/{p}"] for p in _CUTS}) for node in meta["nodes"]},
             starts={
                 node: (
-                    BasisBlock(**{p: arrays[f"starts/{node:06d}/{p}"] for p in _BASIS}),
+                    BasisBlock(*(arrays[f"starts/{node:06d}/{p}"] for p in _BASIS)),
                     arrays[f"starts/{node:06d}/seed"],
                 )
                 for node in meta["starts"]
