@@ -35,6 +35,8 @@ from pycobre.solver.api import (
     SolverOptions,
     Target,
 )
+from pycobre.solver.highspy_lp import solve_lp, to_highs
+from pycobre.solver.patch import patched
 
 __all__ = [
     "BasisBlock",
@@ -49,6 +51,9 @@ __all__ = [
     "SolverOptions",
     "Target",
     "create_engine",
+    "patched",
+    "solve_lp",
+    "to_highs",
 ]
 
 

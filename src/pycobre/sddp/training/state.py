@@ -117,8 +117,8 @@ class TrainingState:
         for node, cuts in self.cuts.items():
             arrays.update({f"cuts/{node:06d}/{part}": getattr(cuts, part) for part in _CUTS})
         for node, (basis, seed) in self.starts.items():
-            named = zip(_BASIS, basis.arrays, strict=True)
-            arrays.update({f"starts/{node:06d}/{part}": array for part, array in named})
+            held: tuple[NDArray[Any], ...] = basis.arrays
+            arrays.update({f"starts/{node:06d}/{name}": at for name, at in zip(_BASIS, held, strict=True)})
             arrays[f"starts/{node:06d}/seed"] = seed
         arrays.update({f"points/{node:06d}": points for node, points in self.points.items()})
         return meta, arrays
