@@ -58,7 +58,7 @@ def test_a_wrong_option_is_refused_by_name(name, value, shown):
 
 
 def test_every_option_has_a_check():
-    assert {field for field in SolverOptions.__annotations__} == set(EXPECTED)
+    assert set(SolverOptions.__annotations__) == set(EXPECTED)
 
 
 @pytest.mark.parametrize(
