@@ -44,8 +44,13 @@ class TrainOptions:
             _whole(name, getattr(self, name), 1)
         if self.max_depth is not None:
             _whole("max_depth", self.max_depth, 1)
-        if not 0.0 <= self.persistence < 1.0:
-            raise OptionError(f"persistence: expected a probability below 1, got {self.persistence}.")
+        _whole("seed", self.seed, None)
+        if not isinstance(self.lazy, bool | np.bool_):
+            raise OptionError(f"lazy: expected True or False, got {self.lazy!r}.")
+        if not isinstance(self.solver, SolverOptions):
+            raise OptionError(f"solver: expected SolverOptions, got {type(self.solver).__name__}.")
+        if not isinstance(self.persistence, float | int | np.number) or not 0.0 <= self.persistence < 1.0:
+            raise OptionError(f"persistence: expected a probability below 1, got {self.persistence!r}.")
         if self.selection is not None and not isinstance(self.selection, Selection):
             raise OptionError(
                 f"selection: expected a Selection or None, got {type(self.selection).__name__}. "
@@ -93,10 +98,10 @@ class TrainOptions:
         return {name: _describe(value) for name, value in said.items()}
 
 
-def _whole(name: str, value: object, least: int) -> None:
-    if not isinstance(value, int | np.integer):
+def _whole(name: str, value: object, least: int | None) -> None:
+    if not isinstance(value, int | np.integer) or isinstance(value, bool):
         raise OptionError(f"{name}: expected a whole number, got {value!r}.")
-    if value < least:
+    if least is not None and value < least:
         raise OptionError(f"{name}: expected at least {least}, got {value}.")
 
 
