@@ -61,11 +61,12 @@ IMPORTS: dict[str, set[str]] = {
         "hydro.examples",
         "hydro.files",
         "hydro.model",
+        "hydro.uncertainty",
         "launch",
         "sddp",
         "solver",
     },
-    "app.plot": {"_util", "app.results", "errors"},
+    "app.plot": {"_util", "app.results", "errors", "sddp"},
     "app.results": {"_util", "errors"},
     "bench": {
         "_util",

@@ -1,4 +1,4 @@
-"""The one stream of events a long run emits: frozen, typed, the same on every face.
+"""The one stream of events a long run emits: frozen, typed, the same on the command line and in Python.
 
     TrainingStarted
       per iteration: ForwardFinished · StageFinished* · SelectionFinished? · IterationFinished · CheckpointWritten?
@@ -146,7 +146,7 @@ class IterationFinished(Event, kind="iteration_finished"):
     lower_bound: float
     upper_bound: float
     upper_bound_std: float
-    confidence: float  #: half width of the 95 % interval of the upper bound
+    half_width: float  #: of the 95 % interval of the upper bound
     gap: float  #: (upper − lower) / max(1, |lower|) of the minimised problem
     cuts_added: int
     cuts_active: int
@@ -210,7 +210,7 @@ class SimulationFinished(Event, kind="simulation_finished"):
     scenarios: int
     mean: float
     std: float
-    confidence: float
+    half_width: float  #: of the 95 % interval of the mean
     lp_solves: int
     total_s: float
 

@@ -54,7 +54,7 @@ def iteration(number: int) -> IterationFinished:
         lower_bound=1.0,
         upper_bound=2.0,
         upper_bound_std=0.5,
-        confidence=0.25,
+        half_width=0.25,
         gap=1.0,
         cuts_added=3,
         cuts_active=4,

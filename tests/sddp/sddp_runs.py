@@ -87,7 +87,7 @@ def fingerprint(comm: Any, name: str, threads: int) -> tuple[str, ...]:
     return (
         outcome.policy.digest,
         " ".join(value.hex() for value in history.lower_bound),
-        " ".join(value.hex() for value in history.upper_bound + history.deviation),
+        " ".join(value.hex() for value in history.upper_bound + history.upper_bound_std),
         str((history.cuts_active, history.lp_solves, history.simplex_iterations)),
         outcome.reason,
         digest_of(simulation),

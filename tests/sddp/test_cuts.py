@@ -7,7 +7,7 @@ import pytest
 
 from pycobre.comm import LocalBackend
 from pycobre.sddp import Cuts
-from pycobre.sddp.cuts import CutPool
+from pycobre.sddp.cuts import CutPool, CutRecords
 from pycobre.testing import run_ranks
 
 
@@ -16,7 +16,7 @@ def fill(comm, rounds: int) -> tuple[bytes, bytes, int]:
     rng = np.random.default_rng(5)
     for iteration in range(1, rounds + 1):
         slope = rng.normal(size=(3, 3))
-        pool.append(slope[:, 0], slope, iteration, np.arange(3, dtype=np.int32), 7)
+        pool.append(CutRecords.pack(slope[:, 0], slope, None), iteration, np.arange(3, dtype=np.int32), 7)
     cuts = pool.cuts()
     pool.close()
     return cuts.intercept.tobytes(), cuts.slope.tobytes(), len(cuts)
@@ -33,9 +33,9 @@ def test_growth_keeps_every_number_on_every_rank():
 def test_views_outlive_growth_and_closing():
     pool = CutPool(LocalBackend(), 1, 2)
     one = np.ones((2, 1))
-    pool.append(one[:, 0], one, 1, np.arange(2, dtype=np.int32), 0)
+    pool.append(CutRecords.pack(one[:, 0], one, None), 1, np.arange(2, dtype=np.int32), 0)
     before = pool.view()
-    pool.append(2 * one[:, 0], 2 * one, 2, np.arange(2, dtype=np.int32), 0)
+    pool.append(CutRecords.pack(2 * one[:, 0], 2 * one, None), 2, np.arange(2, dtype=np.int32), 0)
     assert before.intercept[: before.count].tolist() == [1.0, 1.0]
     cuts = pool.cuts()
     pool.close()
@@ -47,19 +47,31 @@ def test_views_outlive_growth_and_closing():
 def test_room_doubles_up_to_what_is_expected(expected, capacity):
     pool = CutPool(LocalBackend(), 1, 6, expected)
     for iteration in range(3):
-        pool.append(np.zeros(3), np.zeros((3, 1)), iteration, np.zeros(3, np.int32), 0)
+        pool.append(CutRecords.pack(np.zeros(3), np.zeros((3, 1)), None), iteration, np.zeros(3, np.int32), 0)
     assert pool.capacity == capacity
 
 
 def test_switching_off_is_a_mask():
     pool = CutPool(LocalBackend(), 1, 4)
-    pool.append(np.arange(4.0), np.zeros((4, 1)), 1, np.arange(4, dtype=np.int32), 0)
+    pool.append(CutRecords.pack(np.arange(4.0), np.zeros((4, 1)), None), 1, np.arange(4, dtype=np.int32), 0)
     assert pool.view().active is None
     pool.select(np.array([1, 0, 0, 1], np.uint8))
     assert pool.active_count == 2
-    pool.append(np.zeros(1), np.zeros((1, 1)), 2, np.zeros(1, np.int32), 0)
+    pool.append(CutRecords.pack(np.zeros(1), np.zeros((1, 1)), None), 2, np.zeros(1, np.int32), 0)
     assert pool.cuts().active.tolist() == [1, 0, 0, 1, 1]
     again = CutPool(LocalBackend(), 1, 1)
     again.restore(pool.cuts())
     assert again.active_count == 3
     assert len(Cuts.none(2)) == 0
+
+
+@pytest.mark.parametrize("with_state", [False, True])
+def test_records_are_read_as_they_were_packed(with_state):
+    rng = np.random.default_rng(3)
+    intercept, slope, state = rng.normal(size=4), rng.normal(size=(4, 3)), rng.normal(size=(4, 3))
+    records = CutRecords.pack(intercept, slope, state if with_state else None)
+    assert records.rows.shape == (4, CutRecords.width(3, with_state=with_state))
+    picked = records.take(np.array([3, 1]))
+    assert picked.intercept.tolist() == intercept[[3, 1]].tolist()
+    assert picked.slope.tobytes() == slope[[3, 1]].tobytes()
+    assert picked.state.tobytes() == (state[[3, 1]].tobytes() if with_state else b"")

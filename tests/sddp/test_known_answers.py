@@ -25,7 +25,7 @@ from pycobre.sddp.forward import pilot
 from pycobre.sddp.openings import Openings
 from pycobre.sddp.plan import Plan
 from pycobre.sddp.starts import Starts
-from pycobre.sddp.subproblems import Solving
+from pycobre.sddp.subproblems import SubproblemSolver
 from pycobre.sddp.timing import Ledger
 from pycobre.sddp.training.bound import RootWork
 from pycobre.solver import create_engine
@@ -107,10 +107,10 @@ def test_loop_before_training_knows_one_stage_only():
     plan = Plan.of(problem)
     openings = Openings(LocalBackend(), plan)
     with create_engine() as engine:
-        solving = Solving(engine, plan, openings, {0: Cuts.none(1)}, Ledger(), lazy=True)
-        starts = Starts.same(pilot(plan, solving, iteration=1), 1)
+        subproblems = SubproblemSolver(engine, plan, openings, {0: Cuts.none(1)}, Ledger(), lazy=True)
+        starts = Starts.same(pilot(plan, subproblems, iteration=1), 1)
         work = RootWork(plan, openings, 1)
-        objectives = work.solve(solving, starts, range(1), 1)
+        objectives = work.solve(subproblems, starts, range(1), 1)
     assert work.bound(Expectation(), objectives) == pytest.approx(55 / 6, rel=1e-12)
 
 

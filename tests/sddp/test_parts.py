@@ -60,9 +60,9 @@ def test_sums_do_not_depend_on_their_neighbours():
 
 
 def test_spread_is_exact_on_integers():
-    mean, deviation, confidence = spread(np.array([1.0, 2.0, 3.0, 6.0]))
-    assert (mean, deviation) == (3.0, pytest.approx(float(Fraction(14, 3)) ** 0.5))
-    assert confidence == pytest.approx(1.96 * deviation / 2)
+    mean, std, half_width = spread(np.array([1.0, 2.0, 3.0, 6.0]))
+    assert (mean, std) == (3.0, pytest.approx(float(Fraction(14, 3)) ** 0.5))
+    assert half_width == pytest.approx(1.96 * std / 2)
     assert spread(np.array([4.0])) == (4.0, 0.0, 0.0)
 
 
@@ -95,13 +95,13 @@ def test_root_work_covers_every_outcome_once_in_rank_order(trajectories):
 def test_nodes_with_the_same_lp_share_one_model():
     plan = Plan.of(problems.reservoir(20))
     assert len({id(node.model) for node in plan.nodes[:-1]}) == 1
-    assert plan.chain is not None
-    assert plan.chain.tolist() == list(range(20))
+    assert plan.linear_order is not None
+    assert plan.linear_order.tolist() == list(range(20))
 
 
 def test_families_are_nodes_with_the_same_children():
     plan = Plan.of(problems.valley())
-    assert plan.chain is None
+    assert plan.linear_order is None
     sizes = sorted(len(family.members) for family in plan.families)
     assert sizes == [1, 2]
     for family in plan.families:

@@ -336,25 +336,9 @@ def _warn_of_idle_workers(request: Request, workers: int) -> None:
 def _training_result(report: Report, workers: tuple[WorkerInfo, ...] | None) -> TrainingResult:
     from pycobre.app.results.files import as_arrow
     from pycobre.app.results.schemas import CONVERGENCE
+    from pycobre.sddp.timing import sums_by_rank
 
-    metadata, clocks = report.metadata, report.tables["timing"]
-    ranks = sorted(set(clocks["rank"].tolist()))
-
-    def whole(part: str, rank: int) -> float:
-        return float(clocks[part][clocks["rank"] == rank].sum())
-
-    timing = tuple(
-        RankTiming(
-            rank=rank,
-            solve_s=whole("solve_s", rank),
-            communicate_s=whole("communicate_s", rank),
-            wait_s=whole("wait_s", rank),
-            other_s=whole("other_s", rank),
-            lp_solves=int(whole("lp_solves", rank)),
-            simplex_iterations=int(whole("simplex_iterations", rank)),
-        )
-        for rank in ranks
-    )
+    metadata = report.metadata
     assert report.policy is not None
     return TrainingResult(
         policy=report.policy,
@@ -367,7 +351,7 @@ def _training_result(report: Report, workers: tuple[WorkerInfo, ...] | None) -> 
         total_cuts=metadata["total_cuts"],
         policy_digest=metadata["policy_digest"],
         workers=workers,
-        timing=timing,
+        timing=sums_by_rank(report.tables["timing"]),
         warnings=tuple(metadata["warnings"]),
         metadata=metadata,
     )

@@ -27,6 +27,7 @@ from pycobre.errors import OptionError, OutputError
 from pycobre.events import Listener, WarningRaised
 from pycobre.sddp import Policy, SimulateOptions, TrainingOutcome, TrainingState, simulate, train
 from pycobre.sddp.numbers import spread
+from pycobre.sddp.prepared import PreparedProblem
 from pycobre.sddp.training.checkpoint import (
     Checkpoints,
     latest,
@@ -52,6 +53,19 @@ def execute(
     """
     started = time.time()
     study = make_study(request)
+    with PreparedProblem(study.problem, comm, study.options.solver, threads=request.threads) as prepared:
+        return _execute(request, study, comm, emit, should_stop, prepared, started)
+
+
+def _execute(
+    request: Request,
+    study: Study,
+    comm: Communicator,
+    emit: Listener | None,
+    should_stop: Callable[[], bool],
+    prepared: PreparedProblem,
+    started: float,
+) -> Report:
     writer = _Writer(comm, request.output)
     metadata: dict[str, Any] = {
         "case": study.name,
@@ -67,7 +81,7 @@ def execute(
     policy = None if request.policy is None else Policy.from_bytes(request.policy)
     if request.train:
         faults: list[str] = []
-        outcome = _train(study, request, comm, emit, should_stop, policy, faults)
+        outcome = _train(study, request, comm, emit, should_stop, policy, faults, prepared)
         policy = outcome.policy
         tables.update(training_tables(outcome))
         metadata.update(_training_metadata(outcome, faults))
@@ -85,6 +99,7 @@ def execute(
             record=study.record,
             sampler=study.simulation_sampler,
             on_event=emit,
+            prepared=prepared,
         )
         simulated = gathered_tables(comm, study.tables(found))
         writer.tables(simulated)
@@ -93,8 +108,8 @@ def execute(
         metadata["simulation"] = {
             "scenarios": study.scenarios,
             "mean": cost.mean,
-            "std": cost.deviation,
-            "half_width": cost.confidence,
+            "std": cost.std,
+            "half_width": cost.half_width,
         }
         if policy is not None:
             metadata.setdefault("policy_digest", policy.digest)
@@ -127,24 +142,15 @@ def training_tables(outcome: TrainingOutcome) -> dict[str, Columns]:
         "iteration": np.arange(1, len(lower) + 1),
         "lower_bound": sign * lower,
         "upper_bound": sign * upper,
-        "upper_bound_std": history["deviation"],
-        "upper_bound_half_width": history["confidence"],
+        "upper_bound_std": history["upper_bound_std"],
+        "upper_bound_half_width": history["upper_bound_half_width"],
         "gap": (upper - lower) / np.maximum(1.0, np.abs(lower)),
         **{
             name: history[name]
             for name in ("cuts_added", "cuts_total", "cuts_active", "lp_solves", "simplex_iterations")
         },
     }
-    clocks = outcome.timing
-    iterations, ranks = clocks.total_s.shape
-    timing: Columns = {
-        "iteration": np.repeat(clocks.iteration, ranks),
-        "rank": np.tile(np.arange(ranks), iterations),
-    }
-    seconds = ("forward_s", "backward_s", "solve_s", "communicate_s", "wait_s", "other_s", "total_s")
-    names = (*seconds, "lp_solves", "simplex_iterations")
-    timing.update({name: getattr(clocks, name).reshape(-1) for name in names})
-    return {"convergence": convergence, "timing": timing}
+    return {"convergence": convergence, "timing": outcome.timing.columns()}
 
 
 def _train(
@@ -155,6 +161,7 @@ def _train(
     should_stop: Callable[[], bool],
     warm_start: Policy | None,
     faults: list[str],
+    prepared: PreparedProblem,
 ) -> TrainingOutcome:
     """Train as asked; `faults` receives what was wrong with the checkpoints found."""
     state: TrainingState | None = None
@@ -182,6 +189,7 @@ def _train(
         checkpoint=checkpoints,
         state=state,
         warm_start=warm_start,
+        prepared=prepared,
     )
 
 
@@ -233,7 +241,7 @@ def _training_metadata(outcome: TrainingOutcome, faults: list[str]) -> dict[str,
         "iterations": outcome.iterations,
         "lower_bound": outcome.lower_bound,
         "upper_bound": outcome.upper_bound,
-        "upper_bound_half_width": history.confidence[-1],
+        "upper_bound_half_width": history.upper_bound_half_width[-1],
         "gap": outcome.gap,
         "termination_reason": outcome.reason,
         "converged": outcome.converged,

@@ -1,12 +1,14 @@
 """The algorithm: stochastic dual dynamic programming over any communicator.
 
-train · trainer     iterations                      forward · backward · bound    their three steps
-simulate            a policy on scenarios           recording   what it writes down
-policy · decision   what training leaves behind     state       what a checkpoint holds
+training            `train`: iterations that add cuts, checkpoints, the outcome
+simulation          `simulate` a policy on scenarios, `DecisionRule` at a state
+policy · cuts       what training leaves behind: cuts by node          exchange   cuts of SDDP.jl
+plan · openings     a problem ordered for solving                      prepared   plan, openings and engine together
+forward · starts    trajectories, and where their solves start         subproblems   solves by node and scenario
 risk · stopping · sampling · selection · options    choices, each a small interface with a few classes
-plan · starts · cuts · openings · solving           data and solves, keyed by node and trajectory
-split · meeting · timing · numbers                  ranks, errors that reach all of them, clocks, ordered sums
-memory              bytes before a run              outcome     the result of one
+codec               options as JSON values                             memory     bytes before a run
+split · error_agreement     work by rank, errors that reach all ranks  numbers    sums in a fixed order
+timing · reporter   seconds per rank, events to the listener
 """
 
 from pycobre.sddp.cuts import Cuts
@@ -14,6 +16,7 @@ from pycobre.sddp.exchange import export_sddp_jl, import_sddp_jl
 from pycobre.sddp.memory import MemoryEstimate, estimate
 from pycobre.sddp.options import TrainOptions
 from pycobre.sddp.policy import Policy, Value
+from pycobre.sddp.prepared import PreparedProblem
 from pycobre.sddp.risk import (
     ConvexCombination,
     CVaR,
@@ -71,6 +74,7 @@ __all__ = [
     "OutOfSample",
     "Paths",
     "Policy",
+    "PreparedProblem",
     "Progress",
     "Receipt",
     "Record",

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from pycobre._util.arrays import F64, I32, U8
 from pycobre._util.frozen import frozen
 from pycobre.comm import SharedMemoryProvider, SharedRegion
+from pycobre.sddp.plan import Plan
 from pycobre.solver.api import CutView
 
-__all__ = ["CutPool", "Cuts"]
+__all__ = ["CutPool", "CutRecords", "Cuts"]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -56,6 +57,43 @@ class Cuts:
         return cls(np.zeros(0), np.zeros((0, states)), nothing, nothing, nothing, np.zeros(0, np.uint8))
 
 
+@frozen(eq=False)
+class CutRecords:
+    """New cuts as they travel between ranks: rows [intercept | slope | state], one per cut.
+
+    The state, at which the cut was made, is there only where a selection needs it.
+    """
+
+    rows: F64  #: [cuts, width]
+    states: int  #: numbers in a slope
+
+    @staticmethod
+    def width(states: int, *, with_state: bool) -> int:
+        """Numbers per record."""
+        return 1 + states * (2 if with_state else 1)
+
+    @classmethod
+    def pack(cls, intercept: F64, slope: F64, state: F64 | None) -> CutRecords:
+        parts = (intercept[:, None], slope) if state is None else (intercept[:, None], slope, state)
+        return cls(np.concatenate(parts, axis=1), slope.shape[1])
+
+    @property
+    def intercept(self) -> F64:
+        return self.rows[:, 0]
+
+    @property
+    def slope(self) -> F64:
+        return self.rows[:, 1 : 1 + self.states]
+
+    @property
+    def state(self) -> F64:
+        return self.rows[:, 1 + self.states :]
+
+    def take(self, at: NDArray[np.int64] | slice) -> CutRecords:
+        """The records at these positions."""
+        return CutRecords(self.rows[at], self.states)
+
+
 class CutPool:
     """The cuts of one node during training. Every rank calls the same methods with the same arguments."""
 
@@ -75,6 +113,18 @@ class CutPool:
         self._slope: F64
         self._reserve(max(1, capacity))
 
+    @classmethod
+    def of_nodes(
+        cls, provider: SharedMemoryProvider, plan: Plan, per_iteration: int, limit: int | None
+    ) -> dict[int, CutPool]:
+        """Pools of all nodes that hold cuts, for a training of at most `limit` iterations where that is known."""
+        first, last = 32 if limit is None else min(32, limit), limit and limit * per_iteration
+        return {
+            node.index: cls(provider, plan.states, first * per_iteration, last)
+            for node in plan.nodes
+            if node.has_future
+        }
+
     @property
     def capacity(self) -> int:
         return self._capacity
@@ -87,16 +137,16 @@ class CutPool:
         """What the solver reads."""
         return CutView(self._intercept, self._slope, self.count, self.active if self._masked else None)
 
-    def append(self, intercept: F64, slope: F64, iteration: int, trajectory: I32, depth: int) -> None:
+    def append(self, records: CutRecords, iteration: int, trajectory: I32, depth: int) -> None:
         """Store cuts in the next slots; readable on every rank when this returns (collective)."""
-        new = len(intercept)
+        new = len(records.rows)
         if self.count + new > self._capacity:
             doubled = 2 * self._capacity
             if self._expected is not None:
                 doubled = min(doubled, self._expected)
             self._reserve(max(self.count + new, doubled))
         slots = slice(self.count, self.count + new)
-        self._write(slots, intercept, slope)
+        self._write(slots, records.intercept, records.slope)
         self._keys[slots, 0] = iteration
         self._keys[slots, 1] = trajectory
         self._keys[slots, 2] = depth

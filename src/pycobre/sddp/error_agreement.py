@@ -1,7 +1,8 @@
-"""Ranks meeting: every exchange of the algorithm carries a status, so that a failure reaches all ranks.
+"""Agreement on errors: every collective of the algorithm carries a status, so that a failure reaches all ranks.
 
-A rank that fails between two meetings holds its error, still comes to the next one, and says so there. Then
-all ranks raise: of several errors the one with the lowest scenario, whose class, fields and text travel as a record.
+A rank that fails between two collectives defers its error, still takes part in the next one, and reports it
+there. Then all ranks raise: of several errors the one with the lowest scenario, whose class, fields and text
+travel as a record.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pycobre.comm.collectives import broadcast_bytes, broadcast_error, displacem
 from pycobre.errors import CommError, OptionError, PolicyError
 from pycobre.sddp.timing import Ledger
 
-__all__ = ["AgreedError", "Meeting", "together"]
+__all__ = ["AgreedError", "CheckedCollectives", "collective_section"]
 
 
 _NO_SCENARIO = 2.0**40
@@ -34,7 +35,7 @@ class AgreedError(Exception):
 
 
 @contextmanager
-def together(comm: Communicator) -> Iterator[None]:
+def collective_section(comm: Communicator) -> Iterator[None]:
     """Around what all ranks do: agreed errors come out as themselves, and no rank leaves the others waiting.
 
     Arguments that make no sense are refused by every rank alike, and the communicator's own errors are known to
@@ -52,42 +53,42 @@ def together(comm: Communicator) -> Iterator[None]:
         raise
 
 
-class Meeting:
+class CheckedCollectives:
     """A communicator whose gathers carry a status word."""
 
     def __init__(self, comm: Communicator, ledger: Ledger) -> None:
         self.comm = comm
         self.ledger = ledger
-        self._held: Exception | None = None
+        self._deferred: Exception | None = None
         self._layouts: dict[tuple[tuple[int, ...], int], tuple[tuple[int, ...], tuple[int, ...]]] = {}
 
     @contextmanager
-    def attempt(self) -> Iterator[None]:
+    def deferred_errors(self) -> Iterator[None]:
         """Run a piece of work that may fail on this rank alone; its error is raised at the next gather.
 
-        Errors of the communicator itself pass at once: there will be no next meeting.
+        Errors of the communicator itself pass at once: there will be no next collective.
         """
         try:
             yield
         except CommError:
             raise
-        except Exception as error:  # noqa: BLE001 - held, and raised on every rank at the next gather
-            if self._held is None:
-                self._held = error
+        except Exception as error:  # noqa: BLE001 - deferred, and raised on every rank at the next gather
+            if self._deferred is None:
+                self._deferred = error
 
     @property
     def failed(self) -> bool:
-        """Whether this rank holds an error, so that further work is pointless."""
-        return self._held is not None
+        """Whether this rank has deferred an error, so that further work is pointless."""
+        return self._deferred is not None
 
     def gather(self, rows: F64, counts: tuple[int, ...]) -> F64:
-        """Every rank's rows, in rank order; raises `AgreedError` on all ranks when any holds an error.
+        """Every rank's rows, in rank order; raises `AgreedError` on all ranks when any has deferred an error.
 
         `counts` are the rows of each rank. A rank that failed may pass anything of the right shape.
         """
         if self.comm.size == 1:
-            if self._held is not None:
-                raise AgreedError(self._held)
+            if self._deferred is not None:
+                raise AgreedError(self._deferred)
             return rows
         width = rows.shape[1]
         sizes, displs = self._layout(counts, width)
@@ -103,9 +104,9 @@ class Meeting:
         parts = [received[at + 1 : at + size] for at, size in zip(displs, sizes, strict=True)]
         return np.concatenate(parts).reshape(-1, width)
 
-    def require_same(self, said: str, what: str) -> None:
-        """Refuse, on all ranks, where one says otherwise: ranks that do different things would agree on nonsense."""
-        own = np.frombuffer(hashlib.sha256(said.encode()).digest(), np.uint8).astype(np.float64)
+    def require_same(self, text: str, what: str) -> None:
+        """Refuse, on all ranks, where the texts differ: their results could not be combined."""
+        own = np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8).astype(np.float64)
         everybody = self.gather(own[None], (1,) * self.comm.size)
         differing = [rank for rank in range(self.comm.size) if np.any(everybody[rank] != everybody[0])]
         if differing:
@@ -114,7 +115,7 @@ class Meeting:
                 "Start all ranks with the same arguments."
             )
 
-    def tell(self, text: str) -> str:
+    def broadcast_text(self, text: str) -> str:
         """Rank 0's text, on every rank."""
         return broadcast_bytes(self.comm, text.encode()).decode(errors="replace")
 
@@ -126,12 +127,12 @@ class Meeting:
         return found
 
     def _code(self) -> float:
-        if self._held is None:
+        if self._deferred is None:
             return 0.0
-        scenario = getattr(self._held, "scenario", None)
+        scenario = getattr(self._deferred, "scenario", None)
         return 1.0 + scenario if scenario is not None else _NO_SCENARIO + self.comm.rank
 
     def _agree(self, codes: F64) -> BaseException:
-        """Choose one error, the same on every rank, and let its owner tell it."""
+        """Choose one error, the same on every rank, and let its owner broadcast it."""
         owner = int(np.argmin(np.where(codes > 0.0, codes, np.inf)))
-        return broadcast_error(self.comm, self._held if owner == self.comm.rank else None, owner)
+        return broadcast_error(self.comm, self._deferred if owner == self.comm.rank else None, owner)

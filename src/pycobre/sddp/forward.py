@@ -12,7 +12,7 @@ from pycobre.errors import OptionError
 from pycobre.sddp.plan import Plan
 from pycobre.sddp.sampling import GIVEN, Paths
 from pycobre.sddp.starts import Starts
-from pycobre.sddp.subproblems import Solving, Who
+from pycobre.sddp.subproblems import SolveContext, SubproblemSolver
 from pycobre.solver import BasisBlock, Block
 
 __all__ = ["Trajectories", "Visit", "check_paths", "pilot", "run_forward", "walk"]
@@ -38,6 +38,12 @@ class Trajectories:
     cost: F64  #: [trajectories], discounted to the start
     states: tuple[F64, ...]  #: per depth [trajectories, states]: outgoing states
 
+    @classmethod
+    def none(cls, count: int) -> Trajectories:
+        """`count` trajectories that have not left the start."""
+        nowhere = np.zeros((count, 0), np.int32)
+        return cls(Paths(nowhere, nowhere, np.zeros(count, np.int32)), np.zeros(count), ())
+
 
 def check_paths(plan: Plan, paths: Paths, count: int) -> None:
     """Refuse paths that a sampler should not have given."""
@@ -58,7 +64,7 @@ def check_paths(plan: Plan, paths: Paths, count: int) -> None:
 
 def walk(
     plan: Plan,
-    solving: Solving,
+    subproblems: SubproblemSolver,
     starts: Starts,
     paths: Paths,
     *,
@@ -70,22 +76,26 @@ def walk(
     count, n = len(paths), plan.states
     state = np.repeat(plan.problem.initial.reshape(1, n), count, axis=0)
     weight = np.ones(count)
-    chain = plan.chain.tolist() if plan.chain is not None and plan.visits_chain(paths) else None
+    linear = (
+        plan.linear_order.tolist()
+        if plan.linear_order is not None and plan.visits_linear_graph(paths)
+        else None
+    )
     for depth in range(paths.depth):
-        here = [(chain[depth], None)] if chain is not None else _groups(paths, depth)
-        following = state.copy() if chain is None else state
+        here = [(linear[depth], None)] if linear is not None else _groups(paths, depth)
+        following = state.copy() if linear is None else state
         for node, rows in here:
             prepared = plan.nodes[node]
             at = slice(None) if rows is None else rows
             openings = paths.openings[at, depth]
-            start, seed = starts.get(node, rows)
-            block = solving.one_each(
+            start, trial_point = starts.get(node, rows)
+            block = subproblems.solve_sampled(
                 node,
                 state[at],
                 _noise(plan, paths, depth, node, at),
                 start,
-                seed,
-                Who(iteration, first, rows, openings),
+                trial_point,
+                SolveContext(iteration, first, rows, openings),
                 want_primal=want_primal,
             )
             stage_cost = block.objective[:, 0] - prepared.discount * block.theta[:, 0]
@@ -109,12 +119,12 @@ def _groups(paths: Paths, depth: int) -> list[tuple[int, I64 | None]]:
 
 
 def run_forward(
-    plan: Plan, solving: Solving, starts: Starts, paths: Paths, *, iteration: int, first: int
+    plan: Plan, subproblems: SubproblemSolver, starts: Starts, paths: Paths, *, iteration: int, first: int
 ) -> Trajectories:
     """Walk the paths, remember where every solve ended, and add up the costs."""
     cost = np.zeros(len(paths))
     states = [np.zeros((len(paths), plan.states)) for _ in range(paths.depth)]
-    for visit in walk(plan, solving, starts, paths, iteration=iteration, first=first):
+    for visit in walk(plan, subproblems, starts, paths, iteration=iteration, first=first):
         at = slice(None) if visit.rows is None else visit.rows
         output = visit.block.output[:, 0]
         cost[at] += visit.weight * visit.stage_cost
@@ -124,7 +134,7 @@ def run_forward(
     return Trajectories(paths, cost, tuple(states))
 
 
-def pilot(plan: Plan, solving: Solving, *, iteration: int) -> dict[int, tuple[BasisBlock, F64]]:
+def pilot(plan: Plan, subproblems: SubproblemSolver, *, iteration: int) -> dict[int, tuple[BasisBlock, F64]]:
     """Solve every reachable node once, cold: where all trajectories start (see `Starts.same`).
 
     Every rank does the same few solves, so that no trajectory starts cold and all start alike. A node
@@ -139,13 +149,13 @@ def pilot(plan: Plan, solving: Solving, *, iteration: int) -> dict[int, tuple[Ba
         node = waiting.pop(0)
         prepared = plan.nodes[node]
         opening = prepared.order[:1]
-        block = solving.one_each(
+        block = subproblems.solve_sampled(
             node,
             arriving[node].reshape(1, -1),
             prepared.support[opening],
             None,
             None,
-            Who(iteration, 0, None, opening),
+            SolveContext(iteration, 0, None, opening),
         )
         assert block.basis is not None
         base[node] = (block.basis, block.output[0])

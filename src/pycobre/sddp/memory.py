@@ -5,7 +5,7 @@ from __future__ import annotations
 from pycobre._util.frozen import frozen
 from pycobre.problem import Problem
 from pycobre.sddp.options import TrainOptions
-from pycobre.sddp.sampling import chain_of, default_depth
+from pycobre.sddp.sampling import default_depth, linear_nodes
 
 __all__ = ["MemoryEstimate", "estimate"]
 
@@ -16,7 +16,9 @@ class MemoryEstimate:
 
     cuts: int  #: shared, when the last iteration is reached
     openings: int  #: shared
-    table: int  #: shared, where ranks of one machine deal out a linear graph's trajectories among each other
+    work_queue: (
+        int  #: shared, where the ranks of one machine balance a linear graph's trajectories among them
+    )
     starts: int  #: per rank: bases and outgoing states of its trajectories
     work: int  #: per rank: the largest step of the backward pass
     lps: int  #: per rank: one LP per thread and distinct node, roughly
@@ -24,7 +26,7 @@ class MemoryEstimate:
 
     @property
     def shared_bytes(self) -> int:
-        return self.cuts + self.openings + self.table
+        return self.cuts + self.openings + self.work_queue
 
     @property
     def rank_bytes(self) -> int:
@@ -34,7 +36,7 @@ class MemoryEstimate:
         lines = [
             f"cuts after {self.iterations} iterations  {_bytes(self.cuts)}  once per machine",
             f"openings  {_bytes(self.openings)}  once per machine",
-            f"trajectories of all ranks  {_bytes(self.table)}  once per machine",
+            f"trajectories of all ranks  {_bytes(self.work_queue)}  once per machine",
             f"starting bases  {_bytes(self.starts)}  per rank",
             f"backward pass  {_bytes(self.work)}  per rank",
             f"linear programs  {_bytes(self.lps)}  per rank",
@@ -56,8 +58,8 @@ def estimate(
     n, shape = len(problem.states), problem.shape
     own = -(-options.forward_passes // ranks)
     visits = 1 if not shape.cyclic else max(1, default_depth(problem) // max(1, len(problem.nodes)))
-    dealing = ranks > 1 and chain_of(problem) is not None
-    cuts = openings = table = starts = work = lps = 0
+    balanced = ranks > 1 and linear_nodes(problem) is not None
+    cuts = openings = work_queue = starts = work = lps = 0
     for index, node in enumerate(problem.nodes):
         lp = node.template
         children = shape.successors(index)[0].tolist()
@@ -66,11 +68,11 @@ def estimate(
             outcomes = sum(problem.nodes[child].noise.openings for child in children)
             work = max(work, 8 * own * (outcomes * (2 * n + 4) + 3 * n))
         openings += node.noise.values.nbytes
-        if dealing:
-            table += options.forward_passes * (lp.num_cols + lp.num_rows + 12 * n + 8)
+        if balanced:
+            work_queue += options.forward_passes * (lp.num_cols + lp.num_rows + 12 * n + 8)
         starts += own * (lp.num_cols + lp.num_rows + 1 + 8 * n + 16)
         lps += options.threads * (96 * lp.num_cols + 96 * lp.num_rows + 48 * lp.values.size)
-    return MemoryEstimate(cuts, openings, table, starts, work, lps, count)
+    return MemoryEstimate(cuts, openings, work_queue, starts, work, lps, count)
 
 
 def _bytes(amount: float) -> str:

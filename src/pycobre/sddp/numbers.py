@@ -45,17 +45,17 @@ class Spread(NamedTuple):
     """What a sample of costs says of their mean."""
 
     mean: float
-    deviation: float  #: sample standard deviation
-    confidence: float  #: half width of the 95 % interval of the mean
+    std: float  #: sample standard deviation
+    half_width: float  #: half width of the 95 % interval of the mean
 
 
 def spread(costs: F64) -> Spread:
-    """Statistics of per-scenario costs, summed in scenario order; one scenario has deviation 0, none has NaN."""
+    """Statistics of per-scenario costs, summed in scenario order; `std` of one scenario is 0, of none NaN."""
     count = len(costs)
     if not count:
         return Spread(math.nan, math.nan, math.nan)
     mean = float(ordered_sum(costs)) / count
-    deviation = 0.0
+    std = 0.0
     if count > 1:
-        deviation = math.sqrt(float(ordered_sum((costs - mean) ** 2)) / (count - 1))
-    return Spread(mean, deviation, 1.96 * deviation / math.sqrt(count))
+        std = math.sqrt(float(ordered_sum((costs - mean) ** 2)) / (count - 1))
+    return Spread(mean, std, 1.96 * std / math.sqrt(count))

@@ -1,4 +1,4 @@
-"""Everything a training run can be told, checked when it is said."""
+"""Options of a training run, checked at construction."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pycobre.sddp.risk import Expectation, RiskMeasure
 from pycobre.sddp.selection import Selection
 from pycobre.sddp.stopping import IterationLimit, StoppingRule
 from pycobre.solver.api import SolverOptions
+from pycobre.stochastic.streams import DEFAULT_SEED
 
 __all__ = ["TrainOptions"]
 
@@ -33,9 +34,9 @@ class TrainOptions:
     root_risk: RiskMeasure = field(default_factory=Expectation)  #: over the outcomes of the first node
     lazy: bool = True  #: LPs start with a few cuts and take in violated ones; False: every LP holds all cuts
     selection: Selection | None = None  #: switches cuts off by a rule; None keeps all of them in play
-    seed: int = 42  #: of the in-sample forward paths
+    seed: int = DEFAULT_SEED  #: of the in-sample forward paths
     max_depth: int | None = None  #: longest in-sample path on a cyclic graph
-    persistence: float = 0.0  #: see `InSample`: above 0 explores extremes and forgoes an honest upper bound
+    persistence: float = 0.0  #: see `InSample`: above 0 favours extremes, and biases the upper bound
     threads: int = 1  #: of each rank
     solver: SolverOptions = field(default_factory=SolverOptions)
 

@@ -14,7 +14,7 @@ import numpy as np
 from pycobre._util.arrays import F64, I32
 from pycobre._util.frozen import frozen
 from pycobre.problem import ROOT, Node, Problem
-from pycobre.sddp.sampling import Paths, chain_of
+from pycobre.sddp.sampling import Paths, linear_nodes
 from pycobre.solver.api import LpModel, LpTemplate
 
 __all__ = ["Family", "NodePlan", "Plan", "similarity_order"]
@@ -68,19 +68,19 @@ class Plan:
     families: tuple[Family, ...]
     family_of: tuple[int, ...]  #: node → family, −1 where no arc leaves it
     root: Family  #: the outcomes of the start; its only member is ROOT
-    chain: I32 | None  #: a linear graph's nodes from first to last, None for any other graph
+    linear_order: I32 | None  #: a linear graph's nodes from first to last, None for any other graph
 
     @property
     def states(self) -> int:
         return len(self.problem.states)
 
-    def visits_chain(self, paths: Paths) -> bool:
+    def visits_linear_graph(self, paths: Paths) -> bool:
         """Whether these are the paths that every rank knows without asking: the whole of a linear graph."""
         return (
-            self.chain is not None
-            and paths.nodes.shape[1] == len(self.chain)
-            and bool(np.all(paths.lengths == len(self.chain)))
-            and bool(np.all(paths.nodes == self.chain))
+            self.linear_order is not None
+            and paths.nodes.shape[1] == len(self.linear_order)
+            and bool(np.all(paths.lengths == len(self.linear_order)))
+            and bool(np.all(paths.nodes == self.linear_order))
         )
 
     @classmethod
@@ -90,7 +90,7 @@ class Plan:
         nodes = []
         for index, node in enumerate(problem.nodes):
             has_future = len(shape.successors(index)[0]) > 0
-            model = _with_cost_to_go(node) if has_future else _alone(node)
+            model = _with_cost_to_go(node) if has_future else _terminal_model(node)
             # Nodes that solve the same LP share one model, hence one LP in the solver's memory.
             model = models.setdefault(_content(model), model)
             nodes.append(
@@ -106,7 +106,7 @@ class Plan:
                 )
             )
         families, family_of = _families(problem)
-        return cls(problem, tuple(nodes), families, family_of, _root(problem), chain_of(problem))
+        return cls(problem, tuple(nodes), families, family_of, _root(problem), linear_nodes(problem))
 
 
 def similarity_order(values: F64) -> I32:
@@ -121,7 +121,7 @@ def similarity_order(values: F64) -> I32:
     moving = spread > 1e-12 * np.maximum(1.0, np.abs(values).max(axis=0, initial=0.0))
     if count < 3 or not moving.any():
         return order
-    # Rounded, so that the last bits of a mean or deviation, which depend on the processor, cannot decide.
+    # Rounded, so that the last bits of a mean or standard deviation, which depend on the processor, cannot decide.
     points = np.round((values[:, moving] - values[:, moving].mean(axis=0)) / spread[moving], 9)
     left = np.ones(count, bool)
     here = np.zeros(points.shape[1])
@@ -144,7 +144,7 @@ def _chain_order(node: Node) -> I32:
     return order
 
 
-def _alone(node: Node) -> LpModel:
+def _terminal_model(node: Node) -> LpModel:
     lp = node.template
     lower, upper = _bounds(node)
     return LpModel(

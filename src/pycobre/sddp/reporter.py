@@ -1,4 +1,4 @@
-"""Telling the listener, without letting it break the step in which it is told."""
+"""Events to the listener, whose errors are deferred to the next collective."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import time
 from typing import Any
 
 from pycobre.events import Event, Listener
-from pycobre.sddp.error_agreement import Meeting
+from pycobre.sddp.error_agreement import CheckedCollectives
 
 __all__ = ["Reporter"]
 
 
 class Reporter:
-    """Emits events on one rank. An error of the listener is raised on all ranks at their next meeting."""
+    """Emits events on one rank. An error of the listener is raised on all ranks at their next collective."""
 
-    def __init__(self, meeting: Meeting, listener: Listener | None) -> None:
-        self._meeting = meeting
+    def __init__(self, collectives: CheckedCollectives, listener: Listener | None) -> None:
+        self._collectives = collectives
         self._listener = listener
         self._begin = time.perf_counter()
         self.stop_requested = False
@@ -32,7 +32,7 @@ class Reporter:
         """Build the event and hand it over; a true answer asks the run to stop."""
         if self._listener is None:
             return
-        with self._meeting.attempt():
-            event = kind(worker_id=self._meeting.comm.rank, time_s=self.elapsed_s, **fields)
+        with self._collectives.deferred_errors():
+            event = kind(worker_id=self._collectives.comm.rank, time_s=self.elapsed_s, **fields)
             if self._listener(event):
                 self.stop_requested = True

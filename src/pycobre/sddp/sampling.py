@@ -26,8 +26,8 @@ __all__ = [
     "OutOfSample",
     "Paths",
     "Sampler",
-    "chain_of",
     "default_depth",
+    "linear_nodes",
 ]
 
 
@@ -120,16 +120,16 @@ def default_depth(problem: Problem) -> int:
     return horizon if horizon is not None else max(100, 4 * len(problem.nodes))
 
 
-def chain_of(problem: Problem) -> I32 | None:
+def linear_nodes(problem: Problem) -> I32 | None:
     """The nodes of a linear graph, from first to last; None for any other graph."""
     shape = problem.shape
-    chain: list[int] = []
+    order: list[int] = []
     node = ROOT
-    while len(following := shape.successors(node)[0]) == 1 and len(chain) < len(problem.nodes):
+    while len(following := shape.successors(node)[0]) == 1 and len(order) < len(problem.nodes):
         node = int(following[0])
-        chain.append(node)
-    certain = all(shape.stopping[i] < 1e-12 for i in chain[:-1])
-    return np.array(chain, np.int32) if chain and not len(following) and certain else None
+        order.append(node)
+    certain = all(shape.stopping[i] < 1e-12 for i in order[:-1])
+    return np.array(order, np.int32) if order and not len(following) and certain else None
 
 
 class InSample:
@@ -153,7 +153,7 @@ class InSample:
             raise OptionError(f"persistence: expected a probability below 1, got {persistence}.")
         self.persistence = persistence
         self._possible = [node.noise.probability > 0.0 for node in problem.nodes]
-        self._chain = chain_of(problem)
+        self._linear = linear_nodes(problem)
         self._seed = seed
         self._depth = max_depth or default_depth(problem)
         if problem.shape.horizon is not None:
@@ -181,7 +181,7 @@ class InSample:
         for depth in range(self._depth):
             if depth % _AT_ONCE == 0:
                 steps = np.arange(depth, min(depth + _AT_ONCE, self._depth))[:, None]
-                if self._chain is None:
+                if self._linear is None:
                     turns = uniform(self._seed, Purpose.TRANSITION, iteration, scenarios, steps)
                 chances = uniform(self._seed, Purpose.FORWARD, iteration, scenarios, steps)
                 repeats = np.zeros(chances.shape, bool)
@@ -189,10 +189,10 @@ class InSample:
                     again = uniform(self._seed, Purpose.PERSISTENCE, iteration, scenarios, steps)
                     repeats = again < self.persistence
             chance = chances[depth % _AT_ONCE]
-            if self._chain is None:
+            if self._linear is None:
                 following = self._step(current, alive, turns[depth % _AT_ONCE])
             else:
-                following = np.full(count, self._chain[depth], np.int32)
+                following = np.full(count, self._linear[depth], np.int32)
             if not alive.any():
                 break
             opening = np.zeros(count, np.int32)

@@ -1,4 +1,4 @@
-"""Who does what: trajectories in contiguous blocks over ranks, fixed by the two numbers alone."""
+"""Division of work: trajectories in contiguous blocks over ranks, fixed by the two numbers alone."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
 """Where the solves of a trajectory start: basis, binding cuts and outgoing state of its latest forward solve.
 
+The outgoing state is the trial point at which lazy cuts are first looked up.
+
 They belong to (trajectory, node) and travel with the trajectory: to another rank when the split changes, and
 into checkpoints. A solve that starts here is a function of the trajectory's own past and of nothing else.
 """
@@ -22,7 +24,7 @@ class Starts:
     def __init__(self, count: int) -> None:
         self._count = count
         self._basis: dict[int, BasisBlock] = {}
-        self._seed: dict[int, F64] = {}
+        self._trial_point: dict[int, F64] = {}
 
     @property
     def nodes(self) -> list[int]:
@@ -31,25 +33,25 @@ class Starts:
     def get(self, node: int, rows: I64 | None) -> tuple[BasisBlock, F64]:
         """Starts of the trajectories at positions `rows`; None means all of them."""
         if rows is None:
-            return self._basis[node], self._seed[node]
-        return self._basis[node].take(rows), self._seed[node][rows]
+            return self._basis[node], self._trial_point[node]
+        return self._basis[node].take(rows), self._trial_point[node][rows]
 
-    def put(self, node: int, rows: I64 | None, basis: BasisBlock, seed: F64) -> None:
+    def put(self, node: int, rows: I64 | None, basis: BasisBlock, trial_point: F64) -> None:
         """Remember where the forward solves of these trajectories ended."""
         if rows is None:
-            self._basis[node], self._seed[node] = basis, seed
+            self._basis[node], self._trial_point[node] = basis, trial_point
             return
-        # Old ones first, new ones behind them; then everybody picks his own.
+        # Old ones first, new ones behind them; then each trajectory takes its own.
         pick = np.arange(self._count)
         pick[rows] = self._count + np.arange(len(rows))
         self._basis[node] = BasisBlock.join([self._basis[node], basis]).take(pick)
-        updated = self._seed[node].copy()
-        updated[rows] = seed
-        self._seed[node] = updated
+        updated = self._trial_point[node].copy()
+        updated[rows] = trial_point
+        self._trial_point[node] = updated
 
     def export(self) -> Mapping[int, tuple[BasisBlock, F64]]:
         """All starts, node by node."""
-        return {node: (self._basis[node], self._seed[node]) for node in self.nodes}
+        return {node: (self._basis[node], self._trial_point[node]) for node in self.nodes}
 
     @classmethod
     def same(cls, base: Mapping[int, tuple[BasisBlock, F64]], count: int) -> Starts:
@@ -60,7 +62,7 @@ class Starts:
     def of(cls, whole: Mapping[int, tuple[BasisBlock, F64]], rows: I64) -> Starts:
         """The starts of the trajectories at positions `rows` of `whole`."""
         starts = cls(len(rows))
-        for node, (basis, seed) in whole.items():
+        for node, (basis, trial_point) in whole.items():
             starts._basis[node] = basis.take(rows)
-            starts._seed[node] = seed[rows]
+            starts._trial_point[node] = trial_point[rows]
         return starts

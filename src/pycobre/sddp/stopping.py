@@ -1,7 +1,7 @@
 """Stopping rules: when training ends.
 
 Rules are asked after every iteration, on rank 0 only, and the answer is broadcast: a rule may look at a
-clock, at random numbers or at the weather, and the ranks still agree. Costs are minimised here whatever the
+clock or at any other local source, and the ranks still agree. Costs are minimised here whatever the
 problem's sense.
 """
 
@@ -37,7 +37,7 @@ class Progress:
 
     lower_bounds: F64
     upper_bounds: F64
-    deviations: F64  #: sample standard deviation behind each upper bound
+    stds: F64  #: sample standard deviation behind each upper bound
     elapsed_s: float  #: of this run
     simulated: F64 | None = None  #: costs of the scenarios that a rule asked for, after this iteration
 
@@ -177,8 +177,8 @@ class SimulatedGap(StoppingRule):
             return None
         costs = progress.simulated[: self.scenarios]
         lower = float(progress.lower_bounds[-1])
-        mean, deviation, _ = spread(costs)
-        half_width = self.z * deviation / math.sqrt(len(costs))
+        mean, std, _ = spread(costs)
+        half_width = self.z * std / math.sqrt(len(costs))
         closed = lower >= mean - half_width - self.tolerance * max(1.0, abs(lower))
         return Stop("simulation", True) if closed else None
 

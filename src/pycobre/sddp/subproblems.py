@@ -1,4 +1,4 @@
-"""The algorithm's one door to the solver: nodes instead of models, errors that say where they happened."""
+"""Subproblems of a plan: the solver called by node instead of by model, errors located by node and scenario."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from pycobre.sddp.plan import NodePlan, Plan
 from pycobre.sddp.timing import Ledger
 from pycobre.solver import BasisBlock, Block, CutView, Engine, SolveCall
 
-__all__ = ["Solving", "Viewable", "Who"]
+__all__ = ["HasCuts", "SolveContext", "SubproblemSolver"]
 
 
-class Viewable(Protocol):
-    """Anything that can show its cuts to the solver."""
+class HasCuts(Protocol):
+    """Anything whose cuts the solver can read."""
 
     def view(self) -> CutView: ...
 
 
-class Who(NamedTuple):
+class SolveContext(NamedTuple):
     """Whose solves these are, for the case that one fails: chain i is scenario `first + rows[i]`."""
 
     iteration: int
@@ -36,7 +36,7 @@ class Who(NamedTuple):
     )
 
 
-class Solving:
+class SubproblemSolver:
     """Solves nodes of a plan with the cuts of the pools."""
 
     def __init__(
@@ -44,7 +44,7 @@ class Solving:
         engine: Engine,
         plan: Plan,
         openings: Openings,
-        pools: Mapping[int, Viewable],
+        pools: Mapping[int, HasCuts],
         ledger: Ledger,
         *,
         lazy: bool,
@@ -56,38 +56,42 @@ class Solving:
         self._ledger = ledger
         self._lazy = lazy
 
-    def one_each(
+    def solve_sampled(
         self,
         node: int,
         x: F64,
         values: F64,
         start: BasisBlock | None,
-        seed: F64 | None,
-        who: Who,
+        trial_point: F64 | None,
+        context: SolveContext,
         *,
         want_basis: bool = True,
         want_primal: bool = False,
     ) -> Block:
         """One LP per scenario, each with its own patch vector: `values` [scenarios, places]."""
-        return self._solve(node, x, values[:, None, :], start, seed, who, None, want_basis, want_primal)
+        return self._solve(
+            node, x, values[:, None, :], start, trial_point, context, None, want_basis, want_primal
+        )
 
-    def every_opening(
+    def solve_all_openings(
         self,
         node: int,
         x: F64,
         start: BasisBlock,
-        seed: F64,
-        who: Who,
+        trial_point: F64,
+        context: SolveContext,
         positions: NDArray[np.intp] | None = None,
-        dealt: I64 | None = None,
+        work_counter: I64 | None = None,
     ) -> Block:
         """All openings of a node for every scenario, in chain order, or at `positions` [scenarios, k].
 
-        With `dealt` the scenarios are shared with other ranks (see `Engine.solve`).
+        With `work_counter` the scenarios are shared with other ranks (see `Engine.solve`).
         """
         ordered = self._openings.ordered[node]
         values = ordered if positions is None else ordered[positions]
-        return self._solve(node, x, values, start, seed, who, positions, False, False, dealt)
+        return self._solve(
+            node, x, values, start, trial_point, context, positions, False, False, work_counter
+        )
 
     def _solve(
         self,
@@ -95,12 +99,12 @@ class Solving:
         x: F64,
         values: F64,
         start: BasisBlock | None,
-        seed: F64 | None,
-        who: Who,
+        trial_point: F64 | None,
+        context: SolveContext,
         positions: NDArray[np.intp] | None,
         want_basis: bool,
         want_primal: bool,
-        dealt: I64 | None = None,
+        work_counter: I64 | None = None,
     ) -> Block:
         plan = self._plan.nodes[node]
         cuts = self._pools[node].view() if plan.has_future else None
@@ -113,16 +117,16 @@ class Solving:
                     values,
                     cuts,
                     start=start,
-                    trial_point=seed if cuts is not None else None,
+                    trial_point=trial_point if cuts is not None else None,
                     lazy=self._lazy,
                     want_basis=want_basis,
                     want_primal=want_primal,
-                    work_counter=dealt,
+                    work_counter=work_counter,
                 )
             )
         except SolverError as error:
             chain, position = error.chain or 0, error.opening or 0
-            raise _located(error, plan, who, chain, position, positions) from error
+            raise _located(error, plan, context, chain, position, positions) from error
         finally:
             self._ledger.solve_s += time.perf_counter() - begin
         iterations, retries = block.iterations, block.retries
@@ -138,27 +142,27 @@ class Solving:
 def _located(
     error: SolverError,
     plan: NodePlan,
-    who: Who,
+    context: SolveContext,
     chain: int,
     position: int,
     positions: NDArray[np.intp] | None,
 ) -> SolverError:
     """The same error, saying at which node of which scenario, and under which noise, it happened."""
-    scenario = who.first + (chain if who.rows is None else int(who.rows[chain]))
+    scenario = context.first + (chain if context.rows is None else int(context.rows[chain]))
     opening: int | None
-    if who.openings is not None:
-        opening = int(who.openings[chain])
+    if context.openings is not None:
+        opening = int(context.openings[chain])
     else:
         opening = int(plan.order[position if positions is None else positions[chain, position]])
     noise = f"opening {opening}"
     if opening < 0:
         opening, noise = None, "noise from outside the support"
-    # The solver's own words name the position in the block, which says nothing out here.
+    # The solver names the position in the block, which means nothing to the caller.
     what = error.message.removeprefix(f"LP of chain {chain}, opening {position}: ")
     return SolverError(
-        f"node {plan.name!r}, iteration {who.iteration}, scenario {scenario}, {noise}: {what}",
+        f"node {plan.name!r}, iteration {context.iteration}, scenario {scenario}, {noise}: {what}",
         stage=plan.name,
-        iteration=who.iteration,
+        iteration=context.iteration,
         scenario=scenario,
         opening=opening,
         chain=error.chain,

@@ -2,23 +2,26 @@
 
 A collective takes as long as the last rank makes it take. Its communication is what the rank that came last
 spent in it (the shortest time of all ranks); whatever another rank spent beyond that, it waited. So the split
-is known only when all ranks have laid their clocks side by side, once, at the end.
+is known only when the clocks of all ranks have been gathered, once, at the end.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pycobre._util.arrays import F64, I64
 from pycobre._util.frozen import frozen
 from pycobre.comm import Communicator
 from pycobre.events import RankTiming
 
-__all__ = ["Ledger", "TimingTable"]
+__all__ = ["Ledger", "TimingTable", "sums_by_rank"]
 
 
 @frozen(eq=False)
@@ -36,20 +39,35 @@ class TimingTable:
     lp_solves: F64
     simplex_iterations: F64
 
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """One row per iteration and rank, as in the table `timing` of the results."""
+        iterations, ranks = self.total_s.shape
+        parts = [item.name for item in fields(self) if item.name != "iteration"]
+        return {
+            "iteration": np.repeat(self.iteration, ranks),
+            "rank": np.tile(np.arange(ranks), iterations),
+            **{name: getattr(self, name).reshape(-1) for name in parts},
+        }
+
     def by_rank(self) -> tuple[RankTiming, ...]:
         """The sums over iterations."""
-        return tuple(
-            RankTiming(
-                rank=rank,
-                solve_s=float(self.solve_s[:, rank].sum()),
-                communicate_s=float(self.communicate_s[:, rank].sum()),
-                wait_s=float(self.wait_s[:, rank].sum()),
-                other_s=float(self.other_s[:, rank].sum()),
-                lp_solves=int(self.lp_solves[:, rank].sum()),
-                simplex_iterations=int(self.simplex_iterations[:, rank].sum()),
-            )
-            for rank in range(self.total_s.shape[1])
-        )
+        return sums_by_rank(self.columns())
+
+
+def sums_by_rank(columns: Mapping[str, NDArray[Any]]) -> tuple[RankTiming, ...]:
+    """Sums over the iterations of a table `timing`, rank by rank."""
+    ranks, at = np.unique(columns["rank"], return_inverse=True)
+
+    def sums(name: str) -> list[float]:
+        totals: list[float] = np.bincount(at, columns[name], len(ranks)).tolist()
+        return totals
+
+    solve, communicate, wait, other = map(sums, ("solve_s", "communicate_s", "wait_s", "other_s"))
+    solves, iterations = sums("lp_solves"), sums("simplex_iterations")
+    return tuple(
+        RankTiming(int(rank), solve[i], communicate[i], wait[i], other[i], int(solves[i]), int(iterations[i]))
+        for i, rank in enumerate(ranks)
+    )
 
 
 class Ledger:
@@ -61,7 +79,7 @@ class Ledger:
         self.solve_s = 0.0
         self.lp_solves = 0
         self.simplex_iterations = 0
-        self.retries = 0  #: steps of the solver's retry ladder
+        self.retries = 0  #: recovery steps of the solver
         self._collectives: list[float] = []
         self._rows: list[tuple[float, ...]] = []
         self._edges: list[int] = []
@@ -97,7 +115,7 @@ class Ledger:
         self.restart()
 
     def table(self, comm: Communicator) -> TimingTable:
-        """Lay the clocks of all ranks side by side (collective)."""
+        """The clocks of all ranks (collective)."""
         ranks, iterations = comm.size, len(self._rows)
         own = np.concatenate(
             [

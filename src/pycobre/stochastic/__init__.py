@@ -1,1 +1,7 @@
-"""Where future numbers come from: streams, inflow models, correlation, openings, samplers."""
+"""Random numbers and periodic autoregressive models.
+
+streams · hashing · generators      keyed random numbers, independent of the order of the draws
+openings · stratified               openings of a stage: Monte Carlo, Latin hypercube, Sobol and the like
+correlation                         correlated noise of several series
+par · fitting · annual              PAR(p) and PAR(p)-A models: residuals, and estimation from history
+"""

@@ -17,6 +17,7 @@ from pycobre.stochastic.generators import Generators
 from pycobre.stochastic.hashing import siphash13
 
 __all__ = [
+    "DEFAULT_SEED",
     "Purpose",
     "class_seed",
     "forward_index",
@@ -30,6 +31,9 @@ __all__ = [
     "stage_seed",
     "uniform",
 ]
+
+DEFAULT_SEED = 42
+"""The seed of trees and draws where none is given."""
 
 
 class Purpose(IntEnum):

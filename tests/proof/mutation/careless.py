@@ -30,8 +30,8 @@ def sum_per_rank() -> None:
         blocks = [costs[f : f + n].tolist() for f, n in zip(split.firsts, split.counts, strict=True)]
         mean = sum(sum(block) for block in blocks) / count
         squares = sum(sum(cost * cost for cost in block) for block in blocks)
-        deviation = math.sqrt(max(0.0, squares - count * mean * mean) / (count - 1))
-        return Spread(mean, deviation, 1.96 * deviation / math.sqrt(count))
+        std = math.sqrt(max(0.0, squares - count * mean * mean) / (count - 1))
+        return Spread(mean, std, 1.96 * std / math.sqrt(count))
 
     trainer.spread = spread
 
@@ -51,9 +51,9 @@ def seed_per_rank() -> None:
 
 def hot_start() -> None:
     """A solve starts from whatever basis the last one of this process ended with."""
-    from pycobre.sddp.subproblems import Solving
+    from pycobre.sddp.subproblems import SubproblemSolver
 
-    original = Solving._solve
+    original = SubproblemSolver._solve
     last: dict[int, Any] = {}
 
     def solve(self: Any, node: int, x: Any, values: Any, start: Any, *rest: Any) -> Any:
@@ -62,14 +62,14 @@ def hot_start() -> None:
             last[node] = block.basis.take([len(block.basis) - 1])
         return block
 
-    Solving._solve = solve  # type: ignore[method-assign]
+    SubproblemSolver._solve = solve  # type: ignore[method-assign]
 
 
 def loop_over_a_set() -> None:
     """Cuts are stored in the order in which a set of names gives them."""
-    from pycobre.sddp.error_agreement import Meeting
+    from pycobre.sddp.error_agreement import CheckedCollectives
 
-    original = Meeting.gather
+    original = CheckedCollectives.gather
 
     def gather(self: Any, rows: Any, counts: Any) -> Any:
         found = original(self, rows, counts)
@@ -77,7 +77,7 @@ def loop_over_a_set() -> None:
             return found
         return found[[int(name.split()[1]) for name in {f"trajectory {i}" for i in range(len(found))}]]
 
-    Meeting.gather = gather  # type: ignore[method-assign]
+    CheckedCollectives.gather = gather  # type: ignore[method-assign]
 
 
 MUTATIONS = {made.__name__: made for made in (sum_per_rank, seed_per_rank, hot_start, loop_over_a_set)}

@@ -11,6 +11,8 @@ import numpy as np
 from pycobre.app.cli.progress import amount, counted, duration
 from pycobre.app.report import Report
 from pycobre.app.request import CaseSource, Request
+from pycobre.hydro.uncertainty.tree import tree_seed
+from pycobre.sddp.timing import sums_by_rank
 
 __all__ = ["header", "summary"]
 
@@ -33,7 +35,7 @@ def header(request: Request, ranks: int, backend: str) -> str:
     passes = getattr(training.selection, "forward_passes", None)
     work = counted(passes, "forward pass", "forward passes") if passes else "all forward passes"
     shares = f"{backend} backend, {counted(ranks, 'rank')} × {counted(request.threads, 'thread')}"
-    seed = 42 if training.tree_seed is None else abs(training.tree_seed)
+    seed = tree_seed(case)
     return "\n".join(
         (
             f"pycobre · {case.name}",
@@ -95,11 +97,10 @@ def _efficiency(report: Report) -> list[str]:
     clocks = report.tables.get("timing")
     if clocks is None:
         return []
-    ranks = np.unique(clocks["rank"])
-    totals = np.array([clocks["total_s"][clocks["rank"] == rank].sum() for rank in ranks])
+    ranks = sums_by_rank(clocks)
+    totals = np.maximum([each.total_s for each in ranks], 1e-9)
     shares = {
-        word: np.array([clocks[part][clocks["rank"] == rank].sum() for rank in ranks])
-        / np.maximum(totals, 1e-9)
+        word: np.array([getattr(each, part) for each in ranks]) / totals
         for word, part in (("solving", "solve_s"), ("communicating", "communicate_s"), ("waiting", "wait_s"))
     }
     if len(ranks) > LISTED_RANKS:
@@ -107,7 +108,8 @@ def _efficiency(report: Report) -> list[str]:
         lines = [f"{len(ranks)} ranks: {said}"]
     else:
         lines = [
-            f"rank {rank}: " + ", ".join(f"{word} {100 * share[i]:.0f} %" for word, share in shares.items())
-            for i, rank in enumerate(ranks)
+            f"rank {each.rank}: "
+            + ", ".join(f"{word} {100 * share[i]:.0f} %" for word, share in shares.items())
+            for i, each in enumerate(ranks)
         ]
     return [f"  {'efficiency' if i == 0 else '':12}  {line}" for i, line in enumerate(lines)]

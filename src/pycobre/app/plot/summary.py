@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from pycobre._util.arrays import F64
 from pycobre.app.results.directory import Results
+from pycobre.sddp.timing import sums_by_rank
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -118,9 +119,9 @@ def _bands(table: pa.Table, key: str, value: str, names: dict[int, str], *, weig
 
 def _timing(columns: dict[str, F64]) -> dict[str, F64]:
     """Seconds per rank, summed over the iterations."""
-    ranks, at = np.unique(columns["rank"], return_inverse=True)
-    parts = ("solve_s", "communicate_s", "wait_s", "other_s")
-    return {"rank": ranks, **{name: _sums(at, columns[name], ranks.size) for name in parts}}
+    ranks = sums_by_rank(columns)
+    parts = ("rank", "solve_s", "communicate_s", "wait_s", "other_s")
+    return {name: np.array([getattr(each, name) for each in ranks]) for name in parts}
 
 
 def _sums(index: NDArray[np.intp], values: F64, count: int) -> F64:

@@ -23,7 +23,7 @@ __all__ = ["opening_noise", "tree_seed"]
 def tree_seed(case: Case) -> int:
     """The seed of the opening tree and of in-sample draws. As in Cobre, its sign does not matter."""
     given = case.config.training.tree_seed
-    return 42 if given is None else abs(given)
+    return streams.DEFAULT_SEED if given is None else abs(given)
 
 
 def opening_noise(case: Case, index: Index, layout: NoiseLayout, par: Par) -> tuple[F64, ...]:

@@ -1,1 +1,5 @@
-"""Using a policy: simulate scenarios (`simulate`, `recording`) and decide a stage (`decision`)."""
+"""Using a policy.
+
+simulate    scenarios under a policy                    recording   the columns that a simulation keeps
+decision    the decision at one state and noise
+"""

@@ -70,12 +70,12 @@ class Simulation:
     def __repr__(self) -> str:
         return (
             f"<Simulation of scenarios {self.first} to {self.first + len(self) - 1}: {self.node.shape[1]} deep, "
-            f"{len(self.column_names)} columns, mean cost {self.cost.mean:.6g} ± {self.cost.confidence:.2g}>"
+            f"{len(self.column_names)} columns, mean cost {self.cost.mean:.6g} ± {self.cost.half_width:.2g}>"
         )
 
     @property
     def cost(self) -> Spread:
-        """Mean, deviation and confidence of the total cost, in scenario order."""
+        """Mean, standard deviation and half width of the total cost's 95 % interval, in scenario order."""
         return spread(self.total_cost)
 
     def values(self, column: str) -> F64:

@@ -7,32 +7,31 @@ batches.
 
 from __future__ import annotations
 
-from contextlib import closing
-from dataclasses import field, replace
-from typing import cast
+from dataclasses import field
 
 import numpy as np
 
 from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
-from pycobre.comm import Communicator, SharedMemoryProvider
+from pycobre.comm import Communicator
 from pycobre.errors import OptionError
 from pycobre.events import Listener, SimulationFinished, SimulationProgress, SimulationStarted
 from pycobre.problem import Problem
-from pycobre.sddp.error_agreement import Meeting, together
+from pycobre.sddp.error_agreement import CheckedCollectives, collective_section
 from pycobre.sddp.forward import check_paths, pilot, walk
 from pycobre.sddp.numbers import spread
-from pycobre.sddp.openings import Openings
 from pycobre.sddp.plan import Plan
 from pycobre.sddp.policy import Policy
+from pycobre.sddp.prepared import PreparedProblem, prepared_for
 from pycobre.sddp.reporter import Reporter
 from pycobre.sddp.sampling import InSample, Paths, Sampler
 from pycobre.sddp.simulation.recording import Record, Recorder, Simulation
 from pycobre.sddp.split import Split
 from pycobre.sddp.starts import Starts
-from pycobre.sddp.subproblems import Solving
+from pycobre.sddp.subproblems import SubproblemSolver
 from pycobre.sddp.timing import Ledger
-from pycobre.solver import SolverOptions, create_engine
+from pycobre.solver import SolverOptions
+from pycobre.stochastic.streams import DEFAULT_SEED
 
 __all__ = ["SimulateOptions", "simulate", "simulate_costs"]
 
@@ -45,7 +44,7 @@ SIMULATION = 0
 class SimulateOptions:
     """How to simulate. `threads` and `batch` change no bit."""
 
-    seed: int = 42  #: of the in-sample paths
+    seed: int = DEFAULT_SEED  #: of the in-sample paths
     max_depth: int | None = None  #: longest in-sample path on a cyclic graph
     lazy: bool = True  #: LPs take in violated cuts; False: every LP holds all of them
     threads: int = 1  #: of each rank
@@ -69,83 +68,81 @@ def simulate(
     record: Record | None = None,
     sampler: Sampler | None = None,
     on_event: Listener | None = None,
+    prepared: PreparedProblem | None = None,
 ) -> Simulation:
     """Simulate scenarios 0 … `scenarios` − 1 in contiguous blocks over the ranks.
 
     Requires: every rank calls it with the same arguments, `on_event` apart.
     Ensures: the same bytes on every rank and for every number of ranks; with `options.gather` false each rank
-        returns its own block of scenarios and nobody holds the whole.
+        returns its own block of scenarios and no rank holds all. `prepared`, of the training before, is used and
+        left open.
     On error: as for `train`.
     """
     options = options or SimulateOptions()
     if scenarios < 1:
         raise OptionError(f"scenarios: expected at least 1, got {scenarios}.")
-    with together(comm):
+    with collective_section(comm):
         policy.check(problem)
-        return _simulate(problem, policy, scenarios, comm, options, record or Record(), sampler, on_event)
+        with prepared_for(problem, comm, options.solver, options.threads, prepared) as ready:
+            return _simulate(ready, policy, scenarios, options, record or Record(), sampler, on_event)
 
 
 def _simulate(
-    problem: Problem,
+    prepared: PreparedProblem,
     policy: Policy,
     scenarios: int,
-    comm: Communicator,
     options: SimulateOptions,
     record: Record,
     sampler: Sampler | None,
     on_event: Listener | None,
 ) -> Simulation:
+    problem, comm, plan = prepared.problem, prepared.comm, prepared.plan
     split = Split(scenarios, comm.size)
     block = split.block(comm.rank)
     ledger = Ledger()
-    meeting = Meeting(comm, ledger)
-    report = Reporter(meeting, on_event)
-    plan = Plan.of(problem)
+    collectives = CheckedCollectives(comm, ledger)
+    report = Reporter(collectives, on_event)
     recorder = Recorder(problem, plan, record, block.start, len(block))
     sampler = sampler or InSample(problem, options.seed, max_depth=options.max_depth)
     cuts = {node.index: policy.cuts[node.index] for node in plan.nodes if node.has_future}
     report.emit(SimulationStarted, scenarios=scenarios, ranks=comm.size)
-    with (
-        closing(Openings(cast(SharedMemoryProvider, comm), plan)) as openings,
-        closing(create_engine(replace(options.solver, threads=options.threads))) as engine,
-    ):
-        solving = Solving(engine, plan, openings, cuts, ledger, lazy=options.lazy)
-        with meeting.attempt():
-            _record(plan, solving, sampler, block, options.batch, recorder, report)
-        solves = meeting.gather(np.array([[float(ledger.lp_solves)]]), (1,) * comm.size)
+    subproblems = SubproblemSolver(prepared.engine, plan, prepared.openings, cuts, ledger, lazy=options.lazy)
+    with collectives.deferred_errors():
+        _record(plan, subproblems, sampler, block, options.batch, recorder, report)
+    solves = collectives.gather(np.array([[float(ledger.lp_solves)]]), (1,) * comm.size)
     own = recorder.result
-    cost = spread(meeting.gather(own.total_cost[:, None], split.counts)[:, 0])
+    cost = spread(collectives.gather(own.total_cost[:, None], split.counts)[:, 0])
     result = own.gathered(comm, split) if options.gather and comm.size > 1 else own
     report.emit(
         SimulationFinished,
         scenarios=scenarios,
         mean=cost.mean,
-        std=cost.deviation,
-        confidence=cost.confidence,
+        std=cost.std,
+        half_width=cost.half_width,
         lp_solves=int(solves.sum()),
         total_s=report.elapsed_s,
     )
-    meeting.gather(np.zeros((1, 1)), (1,) * comm.size)
+    collectives.gather(np.zeros((1, 1)), (1,) * comm.size)
     return result
 
 
 def _record(
     plan: Plan,
-    solving: Solving,
+    subproblems: SubproblemSolver,
     sampler: Sampler,
     block: range,
     batch: int,
     recorder: Recorder,
     report: Reporter,
 ) -> None:
-    base = pilot(plan, solving, iteration=SIMULATION)
+    base = pilot(plan, subproblems, iteration=SIMULATION)
     for first in range(block.start, block.stop, batch):
         paths = _paths(plan, sampler, first, min(batch, block.stop - first))
         offset = first - block.start
         recorder.begin(offset, paths)
         starts = Starts.same(base, len(paths))
         for visit in walk(
-            plan, solving, starts, paths, iteration=SIMULATION, first=first, want_primal=recorder.wants_lp
+            plan, subproblems, starts, paths, iteration=SIMULATION, first=first, want_primal=recorder.wants_lp
         ):
             recorder.add(offset, visit)
         done = offset + len(paths)
@@ -157,19 +154,25 @@ def _record(
         )
 
 
-def simulate_costs(meeting: Meeting, plan: Plan, solving: Solving, sampler: Sampler, scenarios: int) -> F64:
+def simulate_costs(
+    collectives: CheckedCollectives,
+    plan: Plan,
+    subproblems: SubproblemSolver,
+    sampler: Sampler,
+    scenarios: int,
+) -> F64:
     """Minimised total costs of scenarios 0 … `scenarios` − 1 under the present cuts (collective)."""
-    split = Split(scenarios, meeting.comm.size)
-    block = split.block(meeting.comm.rank)
+    split = Split(scenarios, collectives.comm.size)
+    block = split.block(collectives.comm.rank)
     costs = np.zeros(len(block))
-    with meeting.attempt():
-        base = pilot(plan, solving, iteration=SIMULATION)
+    with collectives.deferred_errors():
+        base = pilot(plan, subproblems, iteration=SIMULATION)
         paths = _paths(plan, sampler, block.start, len(block))
         for visit in walk(
-            plan, solving, Starts.same(base, len(block)), paths, iteration=SIMULATION, first=block.start
+            plan, subproblems, Starts.same(base, len(block)), paths, iteration=SIMULATION, first=block.start
         ):
             costs[slice(None) if visit.rows is None else visit.rows] += visit.weight * visit.stage_cost
-    return meeting.gather(costs[:, None], split.counts)[:, 0]
+    return collectives.gather(costs[:, None], split.counts)[:, 0]
 
 
 def _paths(plan: Plan, sampler: Sampler, first: int, count: int) -> Paths:

@@ -1,8 +1,10 @@
 """Training a policy.
 
-train · trainer  iterations                         backward · bound  cuts and the bound
-load_balancing   trajectories of one machine, taken by whichever rank is free
-itinerary        the order in which nodes are visited
-state · checkpoint · outcome                        what is kept, saved and handed back
-numerics         the report of coefficient ranges
+train · trainer     iterations                          backward · bound    cuts and the bound
+backward_schedule   which trajectories make cuts for which nodes, depth by depth
+load_balancing      trajectories of one machine, taken by whichever of its ranks is free
+stop_agreement      when to stop, agreed on by all ranks
+log                 the history of a run, and its events
+state · checkpoint · outcome                            what is kept, saved and returned
+numerics            warnings about coefficient ranges
 """

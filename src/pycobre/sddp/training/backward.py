@@ -16,72 +16,78 @@ from dataclasses import replace
 import numpy as np
 
 from pycobre._util.arrays import F64
+from pycobre.sddp.cuts import CutRecords
 from pycobre.sddp.numbers import ordered_dot, ordered_sum
 from pycobre.sddp.openings import Openings
 from pycobre.sddp.plan import Family, Plan
 from pycobre.sddp.risk import RiskMeasure
 from pycobre.sddp.starts import Starts
-from pycobre.sddp.subproblems import Solving, Who
-from pycobre.sddp.training.itinerary import Step
-from pycobre.sddp.training.load_balancing import Table
+from pycobre.sddp.subproblems import SolveContext, SubproblemSolver
+from pycobre.sddp.training.backward_schedule import Step
+from pycobre.sddp.training.load_balancing import SharedWorkQueue
 from pycobre.solver import Block
 
-__all__ = ["Cutting"]
+__all__ = ["CutGenerator"]
 
 
-class Cutting:
-    """Makes records of cuts: intercept and slope, and the state they were made at where a selection needs it."""
+class CutGenerator:
+    """Makes records of cuts, with the state they were made at where a selection needs it."""
 
     def __init__(
         self,
         plan: Plan,
-        solving: Solving,
+        subproblems: SubproblemSolver,
         openings: Openings,
         measures: Mapping[int, RiskMeasure],
         *,
         with_states: bool,
     ) -> None:
-        self._plan, self._solving, self._openings, self._measures = plan, solving, openings, measures
+        self._plan, self._subproblems, self._openings, self._measures = plan, subproblems, openings, measures
         self._with_states = with_states
-        self.width = 1 + plan.states * (2 if with_states else 1)  #: numbers per record
+        self.width = CutRecords.width(plan.states, with_state=with_states)
 
-    def own(self, step: Step, count: int, state: F64, starts: Starts, *, iteration: int, first: int) -> F64:
+    def none(self, count: int) -> CutRecords:
+        """`count` records that are all zero."""
+        return CutRecords(np.zeros((count, self.width)), self._plan.states)
+
+    def static(
+        self, step: Step, count: int, state: F64, starts: Starts, *, iteration: int, first: int
+    ) -> CutRecords:
         """This rank's `count` records of a step, from the `state` that its trajectories, `first` on, left behind."""
-        records = np.zeros((count, self.width))
+        records = self.none(count)
         for family, rows, places in step.groups:
             x = state if rows is None else state[rows]
-            who = Who(iteration, first, rows)
+            context = SolveContext(iteration, first, rows)
             blocks = [
-                self._solving.every_opening(child, x, *starts.get(child, rows), who)
+                self._subproblems.solve_all_openings(child, x, *starts.get(child, rows), context)
                 for child in family.children
             ]
             for member, place in zip(family.members, places, strict=True):
-                records[place] = self._records(family, member, blocks, x)
+                records.rows[place] = self._records(family, member, blocks, x).rows
         return records
 
-    def dealt(self, table: Table, *, iteration: int, depth: int) -> None:
-        """Take the table's trajectories one by one until none is left, and leave their records there."""
-        assert self._plan.chain is not None
-        node = int(self._plan.chain[depth])
+    def balanced(self, queue: SharedWorkQueue, *, iteration: int, depth: int) -> None:
+        """Take the queue's trajectories one by one until none is left, and store their records there."""
+        assert self._plan.linear_order is not None
+        node = int(self._plan.linear_order[depth])
         family = self._plan.families[self._plan.family_of[node]]
-        states = table.states(depth)
-        block = self._solving.every_opening(
+        states = queue.states(depth)
+        block = self._subproblems.solve_all_openings(
             family.children[0],
             states,
-            table.bases(depth + 1),
-            table.states(depth + 1),
-            Who(iteration, table.trajectories.start, None),
-            dealt=table.begin_step(),
+            queue.bases(depth + 1),
+            queue.states(depth + 1),
+            SolveContext(iteration, queue.trajectories.start, None),
+            work_counter=queue.reset_counter(),
         )
         assert block.solved_here is not None
         taken = block.solved_here.view(np.bool_)
         mine = replace(block, objective=block.objective[taken], gradient=block.gradient[taken])
-        table.put(taken, self._records(family, node, [mine], states[taken]))
+        queue.put(taken, self._records(family, node, [mine], states[taken]))
 
-    def _records(self, family: Family, member: int, blocks: list[Block], x: F64) -> F64:
+    def _records(self, family: Family, member: int, blocks: list[Block], x: F64) -> CutRecords:
         intercept, slope = combine(family, member, self._measures[member], blocks, self._openings, x)
-        parts = (intercept[:, None], slope, x) if self._with_states else (intercept[:, None], slope)
-        return np.concatenate(parts, axis=1)
+        return CutRecords.pack(intercept, slope, x if self._with_states else None)
 
 
 def combine(

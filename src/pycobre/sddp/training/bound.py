@@ -1,6 +1,6 @@
 """The lower bound: the start's outcomes solved at the initial state, combined by the root's risk measure.
 
-The outcomes are dealt out to the trajectories in fixed pieces, so that all ranks share the work and the
+The outcomes are divided among the trajectories in fixed pieces, so that all ranks share the work and the
 pieces do not depend on the ranks; each piece is one chain that starts where its trajectory's forward solve
 ended.
 """
@@ -8,6 +8,7 @@ ended.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -17,11 +18,12 @@ from pycobre.problem import ROOT, Problem
 from pycobre.sddp.numbers import ordered_sum, spread
 from pycobre.sddp.openings import Openings
 from pycobre.sddp.plan import Plan
-from pycobre.sddp.risk import RiskMeasure
+from pycobre.sddp.risk import Expectation, RiskMeasure
+from pycobre.sddp.sampling import InSample, Sampler
 from pycobre.sddp.split import Split
 from pycobre.sddp.starts import Starts
 from pycobre.sddp.stopping import Progress
-from pycobre.sddp.subproblems import Solving, Who
+from pycobre.sddp.subproblems import SolveContext, SubproblemSolver
 
 __all__ = ["Piece", "RootWork", "bound_above_cost"]
 
@@ -54,20 +56,20 @@ class RootWork:
             owned[split.owner(piece.trajectory)] += len(piece)
         return tuple(owned)
 
-    def solve(self, solving: Solving, starts: Starts, block: range, iteration: int) -> F64:
+    def solve(self, subproblems: SubproblemSolver, starts: Starts, block: range, iteration: int) -> F64:
         """Objectives of the outcomes of the trajectories in `block`, piece by piece."""
         mine = [piece for piece in self.pieces if piece.trajectory in block]
         found: dict[Piece, F64] = {}
         for child, size in sorted({(piece.child, len(piece)) for piece in mine}):
             alike = [piece for piece in mine if (piece.child, len(piece)) == (child, size)]
             rows = np.array([piece.trajectory - block.start for piece in alike])
-            start, seed = starts.get(child, rows)
-            solved = solving.every_opening(
+            start, trial_point = starts.get(child, rows)
+            solved = subproblems.solve_all_openings(
                 child,
                 np.repeat(self._plan.problem.initial.reshape(1, -1), len(alike), axis=0),
                 start,
-                seed,
-                Who(iteration, block.start, rows),
+                trial_point,
+                SolveContext(iteration, block.start, rows),
                 np.array([np.arange(piece.begin, piece.end) for piece in alike]),
             )
             found.update(zip(alike, solved.objective, strict=True))
@@ -87,15 +89,26 @@ class RootWork:
         return float(ordered_sum(weight * costs)[0] + offset[0])
 
 
-def bound_above_cost(problem: Problem, progress: Progress, forward_passes: int) -> str | None:
+def bound_above_cost(
+    problem: Problem,
+    measures: Mapping[int, RiskMeasure],
+    sampler: Sampler,
+    progress: Progress,
+    forward_passes: int,
+) -> str | None:
     """A warning when the bound is above what the policies of the later iterations cost when simulated.
 
     No policy can cost less than the optimum, so a bound above the mean cost, beyond six standard errors of at
     least thirty trajectories (or at all, where nothing is random), cannot be one: some `theta_lower` is above
-    the true cost-to-go.
+    the true cost-to-go. Nothing is said where mean and bound are not of the same thing: with risk measures,
+    biased or foreign samplers, and on cyclic graphs.
     """
+    neutral = all(isinstance(measure, Expectation) for measure in measures.values())
+    fair = isinstance(sampler, InSample) and not sampler.persistence
+    if not neutral or not fair or problem.shape.cyclic:
+        return None
     begin = progress.iteration // 2
-    later, within = progress.upper_bounds[begin:], progress.deviations[begin:]
+    later, within = progress.upper_bounds[begin:], progress.stds[begin:]
     samples = len(later) * forward_passes
     certain = all(node.noise.openings == 1 for node in problem.nodes) and len(problem.arcs) == len(
         problem.nodes

@@ -27,7 +27,7 @@ __all__ = [
     "unpack_checkpoint",
 ]
 
-KIND, VERSION = "checkpoint", 1
+KIND, VERSION = "checkpoint", 2
 SUFFIX = ".cobre"
 KEPT = 3
 PREVIOUS = "previous"

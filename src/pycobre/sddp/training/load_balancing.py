@@ -1,10 +1,10 @@
-"""The trajectories of one machine, dealt to its ranks: in the backward pass whoever is free takes the next one.
+"""Dynamic load balancing of the backward pass within a machine: self-scheduling over a shared counter.
 
-A trajectory belongs to one rank, which walks it forward and sends its cuts to everybody. What its backward
-solves start from, its states and bases, is laid on a table in memory that the machine's ranks share. At every
-depth a rank takes the next trajectory that nobody has taken and leaves the record of its cut on the table, where
-the owner finds it. A record is a function of the trajectory and of the cuts, not of who works it out: the bits
-are those of fixed blocks, but nobody waits for a rank that had harder LPs or a busier core.
+A trajectory belongs to one rank, which walks it forward and sends its cuts to all ranks. What its backward
+solves start from, its states and bases, is published in memory that the machine's ranks share. At every depth a
+rank takes the next trajectory from a counter and stores the record of its cut in the shared memory, where the
+owner reads it. A record is a function of the trajectory and of the cuts, not of the rank that computes it: the
+bits are those of a static division, but no rank waits for one that had harder LPs or a busier core.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from numpy.typing import DTypeLike, NDArray
 
 from pycobre._util.arrays import F64, I64
 from pycobre.comm import Communicator, SharedMemoryProvider
+from pycobre.sddp.cuts import CutRecords
 from pycobre.sddp.plan import Plan
 from pycobre.sddp.split import Split
 from pycobre.sddp.starts import Starts
 from pycobre.solver import BasisBlock
 
-__all__ = ["Table", "neighbours"]
+__all__ = ["SharedWorkQueue", "neighbours"]
 
 Shape = tuple[tuple[int, ...], DTypeLike]
 
@@ -31,27 +32,28 @@ _LINE_BYTES = 64  # every array begins on a cache line of its own
 
 
 def neighbours(comm: Communicator, provider: SharedMemoryProvider, *, ready: bool) -> range:
-    """The ranks that share memory with this one, where all are `ready` and stand in a row (collective).
+    """The ranks that share memory with this one, where all are `ready` and consecutive (collective).
 
-    Else this rank alone: the trajectories of a table have to be in a row as well.
+    Else this rank alone: the trajectories of a queue have to be consecutive as well.
     """
     alone = range(comm.rank, comm.rank + 1)
     with provider.split_local() as node:
-        said = np.zeros((node.size, 2), np.int64)
+        reported = np.zeros((node.size, 2), np.int64)
         own = np.array([comm.rank, ready], np.int64)
-        node.allgatherv(own, said, (2,) * node.size, tuple(range(0, 2 * node.size, 2)))
-    ranks = range(int(said[:, 0].min()), int(said[:, 0].max()) + 1)
-    return ranks if len(ranks) == len(said) and said[:, 1].all() else alone
+        node.allgatherv(own, reported, (2,) * node.size, tuple(range(0, 2 * node.size, 2)))
+    ranks = range(int(reported[:, 0].min()), int(reported[:, 0].max()) + 1)
+    return ranks if len(ranks) == len(reported) and reported[:, 1].all() else alone
 
 
-class Table:
-    """What the ranks of one machine lay out for each other on a linear graph. Making one is collective."""
+class SharedWorkQueue:
+    """Trajectories of one machine on a linear graph, each taken by a free rank. Making one is collective."""
 
     def __init__(
         self, provider: SharedMemoryProvider, plan: Plan, split: Split, rank: int, ranks: range, width: int
     ) -> None:
-        assert plan.chain is not None
-        self._nodes = plan.chain.tolist()
+        assert plan.linear_order is not None
+        self._nodes = plan.linear_order.tolist()
+        self._slope_size = plan.states
         self.trajectories = range(split.firsts[ranks.start], split.block(ranks[-1]).stop)
         block = split.block(rank)
         self._own = slice(block.start - self.trajectories.start, block.stop - self.trajectories.start)
@@ -65,8 +67,8 @@ class Table:
         self._places = np.arange(self._slots.shape[2])
         self._turn = 0
 
-    def lay_out(self, starts: Starts, states: Sequence[F64]) -> None:
-        """Show where this rank's trajectories have been, if it has any; seen by all after the next `fence`."""
+    def publish(self, starts: Starts, states: Sequence[F64]) -> None:
+        """Publish states and bases of this rank's trajectories; visible to all after the next `fence`."""
         for depth, state in enumerate(states):
             self._states[depth, self._own] = state
             basis, _ = starts.get(self._nodes[depth], None)
@@ -76,11 +78,11 @@ class Table:
             self._sizes[depth, self._own] = sizes
             self._slots[depth, self._own][self._places < sizes[:, None]] = basis.cut_slots
 
-    def begin_step(self) -> I64:
-        """The counter of the next step, at 0: how many trajectories have been taken.
+    def reset_counter(self) -> I64:
+        """The work counter of the next step, at 0: how many trajectories have been taken.
 
-        There are two, in turn. All ranks have met since the last step, so its counter can be set back, and all
-        will meet again before it is needed.
+        There are two, used in turn. All ranks have passed a fence since the last step, so its counter can be
+        reset, and all pass another one before it is needed again.
         """
         last, self._turn = self._turn, 1 - self._turn
         if self._leads:
@@ -88,7 +90,7 @@ class Table:
         return self._counters[self._turn, :1]
 
     def states(self, depth: int) -> F64:
-        """[trajectories, states]: where the table's trajectories were after `depth`."""
+        """[trajectories, states]: outgoing states of the machine's trajectories at `depth`."""
         states: F64 = self._states[depth]
         return states
 
@@ -100,16 +102,16 @@ class Table:
         slots = self._slots[depth][self._places < sizes[:, None]]
         return BasisBlock(self._known, self._columns[depth], self._rows[depth], starts, slots)
 
-    def put(self, taken: NDArray[np.bool_], records: F64) -> None:
-        """Leave the records of the trajectories that were taken here."""
-        self._records[taken] = records
+    def put(self, taken: NDArray[np.bool_], records: CutRecords) -> None:
+        """Store the records of the trajectories that this rank took."""
+        self._records[taken] = records.rows
 
-    def own_records(self) -> F64:
-        """The records of this rank's trajectories, whoever made them; complete after a `fence`."""
-        return self._records[self._own].copy()
+    def own_records(self) -> CutRecords:
+        """The records of this rank's trajectories, whichever rank made them; complete after a `fence`."""
+        return CutRecords(self._records[self._own].copy(), self._slope_size)
 
     def fence(self) -> None:
-        """Everything that the machine's ranks laid on the table is seen by all (collective among them)."""
+        """Make everything that the machine's ranks wrote visible to all of them (collective among them)."""
         self._region.fence()
 
     def close(self) -> None:
@@ -118,8 +120,8 @@ class Table:
 
 def _shapes(plan: Plan, count: int, width: int) -> list[Shape]:
     """Counters, records, states, numbers of binding cuts and their slots; per depth statuses of columns and rows."""
-    assert plan.chain is not None
-    depth, n = len(plan.chain), plan.states
+    assert plan.linear_order is not None
+    depth, n = len(plan.linear_order), plan.states
     shapes: list[Shape] = [
         ((2, _LINE_BYTES // 8), np.int64),
         ((count, width), np.float64),
@@ -128,7 +130,7 @@ def _shapes(plan: Plan, count: int, width: int) -> list[Shape]:
         # Rows that bind are linearly independent, and cuts are rows over the states and θ.
         ((depth, count, n + 1), np.int32),
     ]
-    for node in plan.chain.tolist():
+    for node in plan.linear_order.tolist():
         lp = plan.nodes[node].model.template
         shapes += [((count, lp.num_cols), np.int8), ((count, lp.num_rows), np.int8)]
     return shapes

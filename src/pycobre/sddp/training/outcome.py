@@ -1,4 +1,4 @@
-"""What training hands out: its result, and its state to whoever writes checkpoints."""
+"""The result of a training run, and the interface of a checkpoint writer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import Protocol
 
 from pycobre._util.frozen import frozen
 from pycobre.sddp.policy import Policy
-from pycobre.sddp.stopping import relative_gap
 from pycobre.sddp.timing import TimingTable
 from pycobre.sddp.training.state import History, TrainingState
 
@@ -55,13 +54,13 @@ class TrainingOutcome:
     @property
     def lower_bound(self) -> float:
         """The bound on the optimal value: from below, or from above for a maximised problem."""
-        return self.policy.sense.sign * self.history.lower_bound[-1]
+        return self.policy.sense.sign * self.history.final_lower_bound
 
     @property
     def upper_bound(self) -> float:
         """Mean simulated cost (or reward) of the last iteration's trajectories."""
-        return self.policy.sense.sign * self.history.upper_bound[-1]
+        return self.policy.sense.sign * self.history.final_upper_bound
 
     @property
     def gap(self) -> float:
-        return relative_gap(self.history.lower_bound[-1], self.history.upper_bound[-1])
+        return self.history.final_gap

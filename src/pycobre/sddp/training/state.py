@@ -22,6 +22,7 @@ from pycobre.problem import Problem
 from pycobre.sddp.cuts import Cuts
 from pycobre.sddp.split import Split
 from pycobre.sddp.starts import Starts
+from pycobre.sddp.stopping import relative_gap
 from pycobre.solver import BasisBlock
 
 __all__ = ["History", "TrainingState", "gather_rows", "gather_starts"]
@@ -39,8 +40,8 @@ class History:
 
     lower_bound: list[float] = field(default_factory=list)
     upper_bound: list[float] = field(default_factory=list)
-    deviation: list[float] = field(default_factory=list)
-    confidence: list[float] = field(default_factory=list)
+    upper_bound_std: list[float] = field(default_factory=list)
+    upper_bound_half_width: list[float] = field(default_factory=list)
     cuts_added: list[int] = field(default_factory=list)
     cuts_total: list[int] = field(default_factory=list)
     cuts_active: list[int] = field(default_factory=list)
@@ -50,6 +51,20 @@ class History:
 
     def __len__(self) -> int:
         return len(self.lower_bound)
+
+    @property
+    def final_lower_bound(self) -> float:
+        """The bound of the last iteration; results, events and policies take it from here."""
+        return self.lower_bound[-1]
+
+    @property
+    def final_upper_bound(self) -> float:
+        """The mean cost of the last iteration's trajectories."""
+        return self.upper_bound[-1]
+
+    @property
+    def final_gap(self) -> float:
+        return relative_gap(self.lower_bound[-1], self.upper_bound[-1])
 
     def arrays(self) -> Arrays:
         """Columns by name: f64 for amounts and seconds, i64 for counts."""
@@ -116,10 +131,10 @@ class TrainingState:
         arrays: Arrays = {f"history/{name}": array for name, array in self.history.arrays().items()}
         for node, cuts in self.cuts.items():
             arrays.update({f"cuts/{node:06d}/{part}": getattr(cuts, part) for part in _CUTS})
-        for node, (basis, seed) in self.starts.items():
+        for node, (basis, trial_point) in self.starts.items():
             held: tuple[NDArray[Any], ...] = basis.arrays
             arrays.update({f"starts/{node:06d}/{name}": at for name, at in zip(_BASIS, held, strict=True)})
-            arrays[f"starts/{node:06d}/seed"] = seed
+            arrays[f"starts/{node:06d}/trial_point"] = trial_point
         arrays.update({f"points/{node:06d}": points for node, points in self.points.items()})
         return meta, arrays
 
@@ -137,7 +152,7 @@ class TrainingState:
             starts={
                 node: (
                     BasisBlock(*(arrays[f"starts/{node:06d}/{p}"] for p in _BASIS)),
-                    arrays[f"starts/{node:06d}/seed"],
+                    arrays[f"starts/{node:06d}/trial_point"],
                 )
                 for node in meta["starts"]
             },
@@ -151,7 +166,7 @@ def gather_starts(comm: Communicator, split: Split, starts: Starts) -> dict[int,
     if comm.size == 1:
         return whole
     gathered = {}
-    for node, (basis, seed) in whole.items():
+    for node, (basis, trial_point) in whole.items():
         sizes = np.diff(basis.cut_starts).astype(np.int32)
         every_size = gather_rows(comm, sizes, split.counts)
         pool_starts = np.concatenate([[0], np.cumsum(every_size)]).astype(np.int32)
@@ -167,7 +182,7 @@ def gather_starts(comm: Communicator, split: Split, starts: Starts) -> dict[int,
                 pool_starts,
                 gather_rows(comm, basis.cut_slots, slots),
             ),
-            gather_rows(comm, seed, split.counts),
+            gather_rows(comm, trial_point, split.counts),
         )
     return gathered
 

@@ -1,4 +1,4 @@
-"""Who makes cuts for whom: the nodes that all trajectories visit, and what that means for each rank."""
+"""The steps of the backward pass: which trajectories make cuts for which nodes, depth by depth, rank by rank."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pycobre._util.arrays import I32, I64
 from pycobre.sddp.plan import Family, Plan
 from pycobre.sddp.split import Split
 
-__all__ = ["Group", "Itinerary", "Step"]
+__all__ = ["BackwardSchedule", "Group", "Step"]
 
 
 class Group(NamedTuple):
@@ -29,7 +29,7 @@ class Step(NamedTuple):
     receivers: dict[int, tuple[I64 | slice, I32]]  #: node → (gathered records, their trajectories)
 
 
-class Itinerary:
+class BackwardSchedule:
     """Who makes cuts for whom: the nodes that all trajectories, of all ranks, visit in one iteration.
 
     A record is the cut that one trajectory makes for one node; records are in the order of trajectories, then
@@ -49,7 +49,7 @@ class Itinerary:
         return int(self._lengths.max(initial=0))
 
     def step(self, depth: int) -> Step:
-        """The cuts of one depth; kept, so that a graph whose paths never change asks once."""
+        """The cuts of one depth; cached, because paths on a linear graph never change."""
         if depth not in self._steps:
             self._steps[depth] = self._step(depth)
         return self._steps[depth]

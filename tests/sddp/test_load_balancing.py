@@ -1,4 +1,4 @@
-"""Trajectories dealt to the ranks of a machine: whoever works them out, the cuts are the same."""
+"""Dynamic load balancing in the backward pass: whichever rank solves a trajectory, its cut is the same."""
 
 import threading
 from contextlib import nullcontext
@@ -11,11 +11,12 @@ from sddp_runs import PATIENT
 
 from pycobre.comm import LocalBackend
 from pycobre.sddp import IterationLimit, TrainOptions, train
+from pycobre.sddp.cuts import CutRecords
 from pycobre.sddp.plan import Plan
 from pycobre.sddp.split import Split
 from pycobre.sddp.starts import Starts
-from pycobre.sddp.training.backward import Cutting
-from pycobre.sddp.training.load_balancing import Table, neighbours
+from pycobre.sddp.training.backward import CutGenerator
+from pycobre.sddp.training.load_balancing import SharedWorkQueue, neighbours
 from pycobre.solver import BasisBlock, SolverOptions
 from pycobre.solver.native import why_not_native
 from pycobre.testing import problems, run_ranks
@@ -44,11 +45,11 @@ class Node:
         ([(4, 1), (5, 1), (6, 1)], range(4, 7)),
         ([(5, 1), (4, 1), (6, 1)], range(4, 7)),
         ([(4, 1), (5, 0), (6, 1)], range(5, 6)),  # one of them has no compiled solver
-        ([(3, 1), (5, 1), (7, 1)], range(5, 6)),  # ranks dealt to nodes in turn: not in a row
+        ([(3, 1), (5, 1), (7, 1)], range(5, 6)),  # ranks placed on nodes in turn: not consecutive
         ([(5, 1)], range(5, 6)),
     ],
 )
-def test_neighbours_are_ready_and_in_a_row(said, expected):
+def test_neighbours_are_ready_and_consecutive(said, expected):
     class Comm:
         rank = 5
 
@@ -67,71 +68,71 @@ def bases(rng, plan, node, count):
     )
 
 
-def through_a_table(comm, seed, passes, rounds):
-    """Lay out random starts of the own trajectories; return what everybody sees, and the own records."""
+def through_a_queue(comm, seed, passes, rounds):
+    """Publish random starts of the own trajectories; return what every rank sees, and the own records."""
     plan = Plan.of(problems.production())
     split = Split(passes, comm.size)
     block = split.block(comm.rank)
-    table = Table(comm, plan, split, comm.rank, range(comm.size), 3)
+    queue = SharedWorkQueue(comm, plan, split, comm.rank, range(comm.size), 3)
     seen = []
     for turn in range(rounds):
         rng = np.random.default_rng((seed, turn))
-        whole = {node: bases(rng, plan, node, passes) for node in plan.chain.tolist()}
-        states = [rng.random((passes, plan.states)) for _ in plan.chain]
+        whole = {node: bases(rng, plan, node, passes) for node in plan.linear_order.tolist()}
+        states = [rng.random((passes, plan.states)) for _ in plan.linear_order]
         mine = np.arange(block.start, block.stop)
         starts = Starts.of({node: (basis, np.zeros((passes, 0))) for node, basis in whole.items()}, mine)
-        table.lay_out(starts, [state[mine] for state in states] if len(mine) else [])
-        table.fence()
+        queue.publish(starts, [state[mine] for state in states] if len(mine) else [])
+        queue.fence()
         same = all(
-            np.array_equal(table.states(depth), states[depth])
+            np.array_equal(queue.states(depth), states[depth])
             and all(
                 a.tobytes() == b.tobytes()
-                for a, b in zip(table.bases(depth).arrays, whole[node].arrays, strict=True)
+                for a, b in zip(queue.bases(depth).arrays, whole[node].arrays, strict=True)
             )
-            for depth, node in enumerate(plan.chain.tolist())
+            for depth, node in enumerate(plan.linear_order.tolist())
         )
-        counter = table.begin_step()
+        counter = queue.reset_counter()
         fresh = int(counter[0]) == 0
-        table.fence()
-        counter[0] = 99  # used up, by everybody alike
+        queue.fence()
+        counter[0] = 99  # used up, by every rank alike
         # Every rank makes the records of the trajectories after its own, as if it had been faster.
         taken = np.zeros(passes, bool)
         taken[(mine + len(mine)) % passes if len(set(split.counts)) == 1 else mine] = True
-        table.put(taken, (1000.0 * turn + np.flatnonzero(taken))[:, None] * np.ones(3))
-        table.fence()
-        records = np.array_equal(table.own_records(), (1000.0 * turn + mine)[:, None] * np.ones(3))
+        queue.put(taken, CutRecords((1000.0 * turn + np.flatnonzero(taken))[:, None] * np.ones(3), 1))
+        queue.fence()
+        records = np.array_equal(queue.own_records().rows, (1000.0 * turn + mine)[:, None] * np.ones(3))
         comm.barrier()
         seen.append((same, fresh, records))
-    table.close()
+    queue.close()
     return seen
 
 
 @given(st.integers(0, 10**6), st.integers(1, 7), st.integers(1, 4))
 @settings(PATIENT, max_examples=15)
-def test_what_ranks_lay_on_a_table_is_what_all_see(seed, passes, ranks):
-    found = run_ranks("threads", ranks, through_a_table, seed, passes, 3, timeout=60)
+def test_what_ranks_publish_is_what_all_see(seed, passes, ranks):
+    found = run_ranks("threads", ranks, through_a_queue, seed, passes, 3, timeout=60)
     assert found == [[(True, True, True)] * 3] * ranks
 
 
-def test_processes_share_a_table():
-    assert run_ranks("shm", 2, through_a_table, 1, 6, 4, timeout=60) == [[(True, True, True)] * 4] * 2
+def test_processes_share_a_queue():
+    assert run_ranks("shm", 2, through_a_queue, 1, 6, 4, timeout=60) == [[(True, True, True)] * 4] * 2
 
 
 def leave_all_to_rank_zero(monkeypatch):
     """Rank 1 begins no step before rank 0 has come to its end."""
-    original = Cutting.dealt
+    original = CutGenerator.balanced
     finished = [threading.Event() for _ in range(100)]
     steps = {0: 0, 1: 0}
 
-    def dealt(cutting, table, *, iteration, depth):
-        rank = 0 if table._leads else 1
+    def balanced(generator, queue, *, iteration, depth):
+        rank = 0 if queue._leads else 1
         step, steps[rank] = steps[rank], steps[rank] + 1
         if rank == 1:
             assert finished[step].wait(60)
-        original(cutting, table, iteration=iteration, depth=depth)
+        original(generator, queue, iteration=iteration, depth=depth)
         finished[step].set()
 
-    monkeypatch.setattr(Cutting, "dealt", dealt)
+    monkeypatch.setattr(CutGenerator, "balanced", balanced)
 
 
 def train_on(comm, native=None):

@@ -1,0 +1,161 @@
+"""The record of a training run: one history, from which events, stopping rules and results take their numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from pycobre._util.arrays import F64
+from pycobre.events import (
+    CheckpointWritten,
+    ForwardFinished,
+    IterationFinished,
+    SelectionFinished,
+    StageFinished,
+    TrainingFinished,
+    TrainingStarted,
+    WarningRaised,
+)
+from pycobre.problem import Problem
+from pycobre.sddp.memory import estimate
+from pycobre.sddp.numbers import Spread
+from pycobre.sddp.options import TrainOptions
+from pycobre.sddp.reporter import Reporter
+from pycobre.sddp.stopping import Progress
+from pycobre.sddp.training.outcome import Receipt, TrainingOutcome
+from pycobre.sddp.training.state import History
+
+__all__ = ["TrainingLog"]
+
+
+class TrainingLog:
+    """History and warnings of a run, and the events that tell a listener of them."""
+
+    def __init__(self, problem: Problem, reporter: Reporter) -> None:
+        self._problem, self._reporter = problem, reporter
+        self.history = History()
+        self.warnings: list[str] = []
+
+    @property
+    def iteration(self) -> int:
+        """Finished iterations."""
+        return len(self.history)
+
+    def progress(self, simulated: F64 | None) -> Progress:
+        """What stopping rules may look at."""
+        history = self.history
+        return Progress(
+            np.array(history.lower_bound),
+            np.array(history.upper_bound),
+            np.array(history.upper_bound_std),
+            self._reporter.elapsed_s,
+            simulated,
+        )
+
+    def warn(self, message: str) -> None:
+        self.warnings.append(message)
+        self._reporter.emit(WarningRaised, message=message, iteration=self.iteration)
+
+    def started(self, options: TrainOptions, *, ranks: int, cuts: int) -> None:
+        problem = self._problem
+        self._reporter.emit(
+            TrainingStarted,
+            problem=problem.name,
+            nodes=len(problem.nodes),
+            states=len(problem.states),
+            forward_passes=options.forward_passes,
+            ranks=ranks,
+            threads=options.threads,
+            first_iteration=self.iteration + 1,
+            iteration_limit=options.stopping.iteration_limit,
+            cuts=cuts,
+            memory_bytes=estimate(problem, options, ranks=ranks).rank_bytes,
+        )
+
+    def forward_finished(self, upper: Spread, *, lp_solves: int, elapsed_s: float) -> None:
+        self._reporter.emit(
+            ForwardFinished,
+            iteration=self.iteration + 1,
+            upper_bound=self._problem.as_seen(upper.mean),
+            upper_bound_std=upper.std,
+            lp_solves=lp_solves,
+            elapsed_s=elapsed_s,
+        )
+
+    def stage_finished(
+        self,
+        depth: int,
+        nodes: Iterable[int],
+        *,
+        cuts: int,
+        lp_solves: int,
+        solve_s: float,
+        exchange_s: float,
+    ) -> None:
+        if not self._reporter.listening:
+            return
+        self._reporter.emit(
+            StageFinished,
+            iteration=self.iteration + 1,
+            depth=depth,
+            nodes=tuple(self._problem.nodes[node].name for node in nodes),
+            cuts=cuts,
+            lp_solves=lp_solves,
+            solve_s=solve_s,
+            exchange_s=exchange_s,
+        )
+
+    def selection_finished(self, *, active: int, elapsed_s: float) -> None:
+        self._reporter.emit(
+            SelectionFinished,
+            iteration=self.iteration,
+            cuts=self.history.cuts_total[-1],
+            active=active,
+            elapsed_s=elapsed_s,
+        )
+
+    def iteration_finished(self, forward_s: float, backward_s: float, elapsed_s: float) -> None:
+        history, sign = self.history, self._problem.sense.sign
+        history.elapsed_s.append(elapsed_s)
+        self._reporter.emit(
+            IterationFinished,
+            iteration=self.iteration,
+            lower_bound=sign * history.final_lower_bound,
+            upper_bound=sign * history.final_upper_bound,
+            upper_bound_std=history.upper_bound_std[-1],
+            half_width=history.upper_bound_half_width[-1],
+            gap=history.final_gap,
+            cuts_added=history.cuts_added[-1],
+            cuts_active=history.cuts_active[-1],
+            lp_solves=history.lp_solves[-1],
+            simplex_iterations=history.simplex_iterations[-1],
+            forward_s=forward_s,
+            backward_s=backward_s,
+            elapsed_s=elapsed_s,
+            total_s=sum(history.elapsed_s),
+        )
+
+    def checkpoint_written(self, receipt: Receipt, elapsed_s: float) -> None:
+        self._reporter.emit(
+            CheckpointWritten,
+            iteration=self.iteration,
+            path=receipt.path,
+            size_bytes=receipt.size_bytes,
+            elapsed_s=elapsed_s,
+        )
+
+    def finished(self, outcome: TrainingOutcome) -> None:
+        self._reporter.emit(
+            TrainingFinished,
+            reason=outcome.reason,
+            converged=outcome.converged,
+            iterations=outcome.iterations,
+            lower_bound=outcome.lower_bound,
+            upper_bound=outcome.upper_bound,
+            gap=outcome.gap,
+            cuts=outcome.policy.total_cuts,
+            policy_digest=outcome.policy.digest,
+            total_s=sum(self.history.elapsed_s),
+            timing=outcome.timing.by_rank(),
+        )
