@@ -1,5 +1,5 @@
-# Measures this checkout, alone and against its peers, which get environments of their own on first use.
-#   make bench                       everything (an hour or so); NAMES="peer comm_shm" for some of it
+# Runs the benchmarks of this checkout; programs to compare with get environments of their own on first use.
+#   make bench                       everything (an hour or so); NAMES="cobre comm_shm" for some of it
 #   make bench QUICK=--quick         whether everything works
 PYTHON ?= python3
 NAMES ?=
@@ -10,4 +10,4 @@ export PYCOBRE_BENCH_CASE ?= $(wildcard ../shared/cases/4ree)
 
 .PHONY: bench
 bench:
-	$(PYTHON) -m pycobre bench $(NAMES) $(QUICK) --output $(OUTPUT)
+	$(PYTHON) -m benchmarks $(NAMES) $(QUICK) --output $(OUTPUT)

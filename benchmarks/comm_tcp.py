@@ -1,13 +1,13 @@
 """The tcp backend against gloo and mpi4py over TCP, and against what the loopback interface allows.
 
-    python benchmarks/comm_tcp.py [--ranks 2 4] [--rounds 3] [--quick] [--json FILE] [--cache DIR] [--output DIR]
+    python -m benchmarks.comm_tcp [--ranks 2 4] [--rounds 3] [--quick] [--json FILE] [--cache DIR] [--output DIR]
                                   [--cases small large] [--torch REQUIREMENT]
 
 Prints a table (median, 99th percentile), where the bars are missed, how many bytes the coordinator moves against the
-least a star can, and the limits; writes a plot where matplotlib is installed. Peers live in virtual environments
+least a star can, and the limits; writes a plot where matplotlib is installed. Candidates live in virtual environments
 under --cache (default: in the system's temporary directory), made on first use: Open MPI and MPICH from the wheels of
 these names, kept off shared memory by their own switches; gloo from torch, whose edition for processors is enough:
-set PIP_INDEX_URL or name a file or version with --torch. A peer that cannot be had is left out, with the reason.
+set PIP_INDEX_URL or name a file or version with --torch. A candidate that cannot be had is left out, with the reason.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import comm_common
 import numpy as np
-from comm_common import (
+
+from benchmarks import comm_common
+from benchmarks.comm_common import (
     LARGE,
     SMALL,
+    Candidate,
     Case,
     Durations,
-    Peer,
     arguments,
     available,
     buffers,
     chosen_cases,
-    mpi_peer,
+    mpi_candidate,
     plot,
     run_interleaved,
     table,
@@ -49,10 +50,10 @@ FASTER_THAN_GLOO = 5.0
 CONGESTION = "the default congestion control here is {}; on loopback the backend asks for reno where it may"
 
 
-# --- the peers ---
+# --- the candidates ---
 
 
-def tcp_peer() -> Peer:
+def tcp_candidate() -> Candidate:
     def commands(size: int) -> list[tuple[list[str], dict[str, str]]]:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
@@ -64,23 +65,23 @@ def tcp_peer() -> Peer:
             "COBRE_TCP_SIZE": str(size),
             "COBRE_TCP_TOKEN": secrets.token_hex(16),
         }
-        line = [sys.executable, *comm_common.this_script("pycobre")]
+        line = [sys.executable, *comm_common.this_module("pycobre")]
         return [(line, {**common, "COBRE_TCP_RANK": str(rank)}) for rank in range(size)]
 
-    return Peer("tcp", commands)
+    return Candidate("tcp", commands)
 
 
-def openmpi_peer(cache: Path) -> Peer:
+def openmpi_candidate(cache: Path) -> Candidate:
     options = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo"]
-    return Peer("openmpi tcp", mpi_peer("openmpi", cache, options).commands)
+    return Candidate("openmpi tcp", mpi_candidate("openmpi", cache, options).commands)
 
 
-def mpich_peer(cache: Path) -> Peer:
+def mpich_candidate(cache: Path) -> Candidate:
     environ = {"MPIR_CVAR_NOLOCAL": "1", "FI_PROVIDER": "tcp", "FI_TCP_IFACE": "lo", "UCX_TLS": "tcp,self"}
-    return Peer("mpich tcp", mpi_peer("mpich", cache, environ=environ).commands)
+    return Candidate("mpich tcp", mpi_candidate("mpich", cache, environ=environ).commands)
 
 
-def gloo_peer(cache: Path, torch: str) -> Peer:
+def gloo_candidate(cache: Path, torch: str) -> Candidate:
     python = torch_environment(cache, torch)
 
     def commands(size: int) -> list[tuple[list[str], dict[str, str]]]:
@@ -93,10 +94,10 @@ def gloo_peer(cache: Path, torch: str) -> Peer:
             "GLOO_SOCKET_IFNAME": "lo",
             "OMP_NUM_THREADS": "1",
         }
-        line = [str(python), __file__, "--transport", "gloo"]
+        line = [str(python), "-m", "benchmarks.comm_tcp", "--transport", "gloo"]
         return [(line, {**common, "RANK": str(rank)}) for rank in range(size)]
 
-    return Peer("gloo", commands)
+    return Candidate("gloo", commands)
 
 
 def torch_environment(cache: Path, torch: str) -> Path:
@@ -147,12 +148,15 @@ def synchronised_calls(cases: Sequence[Case]) -> tuple[int, Iterator[Callable[[]
     return rank, ((lambda c=call: (c(), MPI.COMM_WORLD.Barrier())) for call in calls)
 
 
-def synchronised(peer: Peer) -> Peer:
+def synchronised(candidate: Candidate) -> Candidate:
     def commands(size: int) -> list[tuple[list[str], dict[str, str]]]:
-        old, new = comm_common.this_script("mpi4py"), [__file__, "--transport", "synchronised"]
-        return [([*line[: -len(old)], *new], environ) for line, environ in peer.commands(size)]
+        old, new = (
+            comm_common.this_module("mpi4py"),
+            ["-m", "benchmarks.comm_tcp", "--transport", "synchronised"],
+        )
+        return [([*line[: -len(old)], *new], environ) for line, environ in candidate.commands(size)]
 
-    return Peer(f"{peer.name}, then a barrier", commands)
+    return Candidate(f"{candidate.name}, then a barrier", commands)
 
 
 comm_common.TRANSPORTS["gloo"] = gloo_calls
@@ -277,14 +281,17 @@ def misses(found: Durations, sizes: Sequence[int], cases: Sequence[Case], names:
     return "Bars missed:\n" + "\n".join(lines) if lines else "No bar is missed."
 
 
-def synchronised_broadcast(found: Durations, others: Sequence[Peer], options: Namespace) -> str:
-    """The broadcast again, with the peers made to synchronise as pycobre does."""
+def synchronised_broadcast(found: Durations, others: Sequence[Candidate], options: Namespace) -> str:
+    """The broadcast again, with the candidates made to synchronise as pycobre does."""
     case = SMALL[-1]
-    peers = [synchronised(peer) for peer in others if peer.name != "gloo"]
-    same = run_interleaved(peers, options.ranks, [case], options)
+    candidates = [synchronised(candidate) for candidate in others if candidate.name != "gloo"]
+    same = run_interleaved(candidates, options.ranks, [case], options)
     lines = [
         f"- {size} ranks: tcp {np.median(found['tcp', size, case]) * 1e6:.4g} µs; "
-        + "; ".join(f"{peer.name} {np.median(same[peer.name, size, case]) * 1e6:.4g} µs" for peer in peers)
+        + "; ".join(
+            f"{candidate.name} {np.median(same[candidate.name, size, case]) * 1e6:.4g} µs"
+            for candidate in candidates
+        )
         for size in options.ranks
     ]
     found.update(same)
@@ -299,13 +306,13 @@ def main() -> None:
 
     others = available(
         [
-            partial(openmpi_peer, options.cache),
-            partial(mpich_peer, options.cache),
-            partial(gloo_peer, options.cache, options.torch),
+            partial(openmpi_candidate, options.cache),
+            partial(mpich_candidate, options.cache),
+            partial(gloo_candidate, options.cache, options.torch),
         ]
     )
-    names = [peer.name for peer in others]
-    found = run_interleaved([tcp_peer(), *others], options.ranks, cases, options)
+    names = [candidate.name for candidate in others]
+    found = run_interleaved([tcp_candidate(), *others], options.ranks, cases, options)
     limits = limits_us(options.ranks, cases)
     report = [table(found, "tcp", names, options.ranks, cases, limits)]
     report.append(misses(found, options.ranks, cases, names))

@@ -1,6 +1,6 @@
 """How long importing takes: `import pycobre` beside `import numpy`, and `pycobre --help` beside a bare interpreter.
 
-Run with `python benchmarks/import_time.py`. Interpreters are started in turn, so that all candidates see the same
+Run with `python -m benchmarks.import_time`. Interpreters are started in turn, so that all candidates see the same
 machine; the minimum of the rounds is printed, in milliseconds.
 """
 

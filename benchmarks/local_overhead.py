@@ -1,6 +1,6 @@
 """What the contract costs when there is no transport: `LocalBackend` beside `numpy.copyto` on the same arrays.
 
-Run with `python benchmarks/local_overhead.py`. Candidates take turns in every round; the minimum is printed, in
+Run with `python -m benchmarks.local_overhead`. Candidates take turns in every round; the minimum is printed, in
 nanoseconds per call, with the ratio to copyto.
 """
 

@@ -1,6 +1,6 @@
 """LP solves per second and core with all cuts in the LP (by HiGHS alone, and as usual), with a selection, and lazily.
 
-    python benchmarks/sddp_cuts.py [--large] [--marks 50 200 1000] [--iterations 3] [--quick] [--json FILE]
+    python -m benchmarks.sddp_cuts [--large] [--marks 50 200 1000] [--iterations 3] [--quick] [--json FILE]
 
 One lazy training supplies the cuts. At each mark (number of cuts per stage) five trainings go on from its
 state, one iteration each in turn, so that a noisy machine disturbs them alike. Rates are per second of CPU time
@@ -12,9 +12,8 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from bench_cells import Cell, arguments, finish
-from sddp_systems import production_like, reservoirs
-
+from benchmarks.harness.cells import Cell, arguments, finish
+from benchmarks.sddp_systems import production_like, reservoirs
 from pycobre.comm import LocalBackend
 from pycobre.problem import Problem
 from pycobre.sddp import (

@@ -1,6 +1,6 @@
 """Memory per rank with 1 and 4 ranks on one machine: cuts exist once, not once per rank.
 
-    python benchmarks/sddp_memory.py [--cuts 40000] [--ranks 1 4] [--quick] [--json FILE]
+    python -m benchmarks.sddp_memory [--cuts 40000] [--ranks 1 4] [--quick] [--json FILE]
 
 A training begins with many cuts per stage and makes one iteration. Shown is what it adds to each rank: PSS
 (proportional set size) divides shared pages by the ranks that map them, USS counts private pages only.
@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from bench_cells import Cell, arguments, finish
-from sddp_systems import reservoirs
 
+from benchmarks.harness.cells import Cell, arguments, finish
+from benchmarks.sddp_systems import reservoirs
 from pycobre.events import Event
 from pycobre.sddp import Cuts, IterationLimit, Policy, TrainOptions, estimate, train
 from pycobre.testing import run_ranks
@@ -91,6 +91,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     # Ranks import what they run, and nobody can import __main__.
-    import sddp_memory
+    from benchmarks import sddp_memory
 
     sddp_memory.main()

@@ -1,6 +1,6 @@
 """One rank against two (and more) on the same training, with the split solve / communicate / wait / other.
 
-    python benchmarks/sddp_ranks.py [--ranks 1 2] [--backend shm] [--passes 48] [--iterations 60] [--rounds 3]
+    python -m benchmarks.sddp_ranks [--ranks 1 2] [--backend shm] [--passes 48] [--iterations 60] [--rounds 3]
                                    [--quick] [--json FILE]
 
 Runs alternate between the rank counts; the table shows the median wall time of the training loop, and the CPU
@@ -15,9 +15,8 @@ import statistics
 import time
 from typing import Any
 
-from bench_cells import Cell, arguments, finish
-from sddp_systems import reservoirs
-
+from benchmarks.harness.cells import Cell, arguments, finish
+from benchmarks.sddp_systems import reservoirs
 from pycobre.comm import LocalBackend
 from pycobre.sddp import IterationLimit, TrainOptions, train
 from pycobre.testing import run_ranks
@@ -36,7 +35,7 @@ def training(comm: Any, stages: int, openings: int, passes: int, iterations: int
     )
 
 
-def strangers(comm: Any, *work: int) -> tuple[Any, ...]:
+def independent(comm: Any, *work: int) -> tuple[Any, ...]:
     """The whole training on every rank, all at once and each by itself."""
     comm.barrier()
     return training(LocalBackend(), *work)
@@ -65,7 +64,7 @@ def main() -> None:
             digests |= {result[2] for result in results}
             found[ranks].append(results)
             if ranks > 1:
-                alike = run_ranks("shm", ranks, strangers, *work, timeout=600)
+                alike = run_ranks("shm", ranks, independent, *work, timeout=600)
                 digests |= {result[2] for result in alike}
                 beside[ranks].append(max(result[0] for result in alike))
     assert len(digests) == 1, digests
@@ -104,6 +103,6 @@ def main() -> None:
 
 if __name__ == "__main__":
     # Ranks import what they run, and nobody can import __main__.
-    import sddp_ranks
+    from benchmarks import sddp_ranks
 
     sddp_ranks.main()

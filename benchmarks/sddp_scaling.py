@@ -1,6 +1,6 @@
 """Time per iteration against stages, trajectories, openings, cuts and state dimension.
 
-    python benchmarks/sddp_scaling.py [--quick] [--json FILE]
+    python -m benchmarks.sddp_scaling [--quick] [--json FILE]
 
 One thing at a time is doubled from a common base; every variant advances one iteration in turn, and the median
 CPU time of the last iterations is printed with its ratio to the base.
@@ -11,9 +11,8 @@ from __future__ import annotations
 import statistics
 import time
 
-from bench_cells import Cell, arguments, finish
-from sddp_systems import reservoirs
-
+from benchmarks.harness.cells import Cell, arguments, finish
+from benchmarks.sddp_systems import reservoirs
 from pycobre.comm import LocalBackend
 from pycobre.sddp import InSample, IterationLimit, TrainOptions
 from pycobre.sddp.training.trainer import Trainer

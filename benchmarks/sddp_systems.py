@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from solver_models import system
 
+from benchmarks.solver_models import system
 from pycobre.problem import Node, Noise, Problem, State
 from pycobre.problem.api import Arcs
 from pycobre.solver import LpTemplate

@@ -1,10 +1,10 @@
 """What our batch call costs on top of HiGHS, and what a solve costs by each method.
 
-    python benchmarks/solver_batch.py [--rounds 7] [--quick] [--json FILE]
+    python -m benchmarks.solver_batch [--rounds 7] [--quick] [--json FILE]
 
 First table: the same HiGHS solves with all pool rows in the LP, by a loop in C (the floor), by one native
 call, by the pure-Python path; and the C loop without its reset per chain. Second table: the ways to solve
-late in training (all rows in HiGHS, lazy rows in HiGHS, lazy rows in the tableau). Peers take turns in
+late in training (all rows in HiGHS, lazy rows in HiGHS, lazy rows in the tableau). Candidates take turns in
 every round, so that a busy machine disturbs all alike; times are CPU times,
 and the quietest round of each counts. Needs a C compiler.
 """
@@ -20,17 +20,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import solver_models
-from bench_cells import Cell, arguments, finish
-from solver_models import Call
 
+from benchmarks import solver_models
+from benchmarks.harness.cells import Cell, arguments, finish
+from benchmarks.solver_models import Call
 from pycobre.solver import CutView, SolveCall, SolverOptions, create_engine
 from pycobre.solver.explicit import explicit_lp
 from pycobre.solver.native import library_path
 from pycobre.solver.prepare import prepare
 
 HERE = Path(__file__).parent
-Peer = Callable[[], float]  # seconds of one round
+Candidate = Callable[[], float]  # seconds of one round
 
 
 class Floor:
@@ -92,7 +92,7 @@ def compile_loop(directory: Path) -> ctypes.CDLL:
     return ctypes.CDLL(str(target))
 
 
-def ours(call: Call, *, lazy: bool, **options: object) -> tuple[Peer, Callable[[], np.ndarray]]:
+def ours(call: Call, *, lazy: bool, **options: object) -> tuple[Candidate, Callable[[], np.ndarray]]:
     engine = create_engine(SolverOptions(**options))  # type: ignore[arg-type]
 
     def solve() -> np.ndarray:
@@ -118,12 +118,12 @@ def ours(call: Call, *, lazy: bool, **options: object) -> tuple[Peer, Callable[[
     return timed, solve
 
 
-def best(peers: dict[str, Peer], rounds: int) -> dict[str, float]:
-    """The quietest of `rounds` rounds of each peer, taken in turn."""
-    times: dict[str, list[float]] = {name: [] for name in peers}
+def best(candidates: dict[str, Candidate], rounds: int) -> dict[str, float]:
+    """The quietest of `rounds` rounds of each candidate, taken in turn."""
+    times: dict[str, list[float]] = {name: [] for name in candidates}
     for _ in range(rounds):
-        for name, peer in peers.items():
-            times[name].append(peer())
+        for name, candidate in candidates.items():
+            times[name].append(candidate())
     return {name: min(values) for name, values in times.items()}
 
 
@@ -155,12 +155,12 @@ def overhead(library: ctypes.CDLL, label: str, call: Call, rounds: int) -> list[
 
 
 def methods(label: str, call: Call, rounds: int) -> list[Cell]:
-    peers = {
+    candidates = {
         "all rows": ours(call, lazy=False, tableau_entries=0)[0],
         "lazy": ours(call, lazy=True, tableau_entries=0)[0],
         "tableau": ours(call, lazy=True, tableau_entries=10**9)[0],
     }
-    took = best(peers, rounds)
+    took = best(candidates, rounds)
     solves = len(call.x) * len(call.values)
     rates = {name: solves / seconds for name, seconds in took.items()}
     print(

@@ -1,6 +1,6 @@
 """Two threads of one engine, and two processes, against one: the same blocks of chains, the same bits.
 
-    python benchmarks/solver_scaling.py [--rounds 5] [--method tableau|highs] [--chains 400] [--quick] [--json FILE]
+    python -m benchmarks.solver_scaling [--rounds 5] [--method tableau|highs] [--chains 400] [--quick] [--json FILE]
 
 A round runs one thread, two threads, and two processes of one thread each on half the chains, one after the
 other; the quietest round of each counts. Wall-clock times: on a busy machine the ratios say more about the
@@ -15,10 +15,10 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 
 import numpy as np
-import solver_models
-from bench_cells import Cell, arguments, finish
-from solver_models import Call
 
+from benchmarks import solver_models
+from benchmarks.harness.cells import Cell, arguments, finish
+from benchmarks.solver_models import Call
 from pycobre.solver import BasisBlock, Block, SolveCall, SolverOptions, create_engine
 
 

@@ -1,6 +1,6 @@
 """Where the dense tableau ends: training of growing systems with every LP in it, against every LP by HiGHS.
 
-    python benchmarks/solver_tableau.py [--plants 30 40 50 60] [--rounds 2] [--quick] [--json FILE]
+    python -m benchmarks.solver_tableau [--plants 30 40 50 60] [--rounds 2] [--quick] [--json FILE]
 
 Same case, same draws, lazy cuts, one thread; the two in turn, best of the rounds. `SolverOptions.tableau_entries` is
 to lie where the ratio crosses 1.
@@ -11,8 +11,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from bench_cells import Cell, arguments, finish
-
+from benchmarks.harness.cells import Cell, arguments, finish
 from pycobre.app.case_study import study_of_case
 from pycobre.comm import LocalBackend
 from pycobre.hydro.examples import synthetic

@@ -20,7 +20,7 @@ SOURCE = Path(pycobre.__file__).parent
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("errors", "events", "_util", "_native", "comm", "launch", "solver", "problem", "stochastic", "sddp"),
     ("hydro",),
-    ("app", "bench", "", "__main__"),
+    ("app", "", "__main__"),
 )
 #: Beside the floors: test kits for authors of backends, which nothing imports.
 BESIDE = {"testing": ("errors", "_util", "comm", "launch", "problem", "solver")}
@@ -51,10 +51,10 @@ IMPORTS: dict[str, set[str]] = {
     },
     "app.cli": {
         "_native",
+        "_util",
         "app",
         "app.plot",
         "app.results",
-        "bench",
         "comm",
         "errors",
         "events",
@@ -68,19 +68,6 @@ IMPORTS: dict[str, set[str]] = {
     },
     "app.plot": {"_util", "app.results", "errors", "sddp"},
     "app.results": {"_util", "errors"},
-    "bench": {
-        "_util",
-        "app",
-        "comm",
-        "errors",
-        "events",
-        "hydro.examples",
-        "hydro.files",
-        "hydro.model",
-        "launch",
-        "problem",
-        "sddp",
-    },
     "comm": {"_native", "_util", "errors"},
     "errors": set(),
     "events": {"_util"},
@@ -274,6 +261,6 @@ def test_the_walk_sees_what_it_must(tmp_path):
         "text = 'see pycobre.app.plot for more'\n"
     )
     found = imported_modules(ast.parse(source), "pycobre.comm")
-    assert {name.split(".")[1] for name in found} == {"sddp", "hydro", "solver", "app", "problem"}
+    assert {name.split(".")[1] for name in found} == {"sddp", "hydro", "solver", "app"}
     assert FORBIDDEN_WORDS.search("a Turbine")
     assert not FORBIDDEN_WORDS.search("hydrogen")

@@ -1,6 +1,6 @@
 """Random cases give the bounds that Cobre itself gives for the same files.
 
-Cobre is not installed with this package: set PYCOBRE_PEER_PYTHON to an interpreter that can import
+Cobre is not installed with this package: set PYCOBRE_COBRE_PYTHON to an interpreter that can import
 `cobre` (0.18), and run with `-m slow`.
 """
 
@@ -23,11 +23,11 @@ from pycobre.hydro.model.config import ClassScheme, ScenarioSource
 Trace = list[tuple[float, float]] | str
 """(lower, upper) bounds by iteration, or why there are none."""
 
-PEER = os.environ.get("PYCOBRE_PEER_PYTHON")
+PEER = os.environ.get("PYCOBRE_COBRE_PYTHON")
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not PEER, reason="PYCOBRE_PEER_PYTHON names no interpreter with Cobre 0.18"),
+    pytest.mark.skipif(not PEER, reason="PYCOBRE_COBRE_PYTHON names no interpreter with Cobre 0.18"),
 ]
 
 RUN = """

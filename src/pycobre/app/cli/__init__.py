@@ -30,7 +30,6 @@ COMMANDS = {
     "report": "draw a run: one page that opens anywhere, and pictures",
     "compare": "say whether two runs are the same, and where they differ",
     "verify": "run a case in many ways and compare every bit of the results",
-    "bench": "measure this installation, alone and against its peers",
     "doctor": "say what works on this machine, and why the rest does not",
     "replay": "solve alone an LP that failed inside a run",
     "version": "print the version",

@@ -1,4 +1,4 @@
-"""One training by pycobre, in an interpreter of its own; prints JSON in the same form as the peer's."""
+"""One training by pycobre, in an interpreter of its own; prints JSON in the same form as Cobre's."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def main() -> None:
     parser.add_argument("output", type=Path)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--all-cuts", action="store_true", help="every LP holds all cuts, as the peer's do")
+    parser.add_argument("--all-cuts", action="store_true", help="every LP holds all cuts, as Cobre's do")
     parser.add_argument(
-        "--highs", action="store_true", help="with --all-cuts: every LP by HiGHS, as the peer's are"
+        "--highs", action="store_true", help="with --all-cuts: every LP by HiGHS, as Cobre's are"
     )
     parser.add_argument("--target", type=float, default=float("inf"))
     parser.add_argument("--at-least", type=int, default=0)

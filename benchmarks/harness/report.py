@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from pycobre.bench.catalogue import CATALOGUE
-from pycobre.bench.document import Figure
-from pycobre.bench.driver import RECORD, Outcome, read_document
-from pycobre.bench.machine import look
+from benchmarks.harness.catalogue import CATALOGUE
+from benchmarks.harness.document import Figure
+from benchmarks.harness.driver import RECORD, Outcome, read_document
+from benchmarks.harness.machine import look
 
 __all__ = ["write_report"]
 
@@ -17,11 +17,15 @@ def write_report(directory: Path) -> Path:
     """One Markdown page over everything that the directory has collected."""
     record = json.loads((directory / RECORD).read_text(encoding="utf-8"))
     parts = ["# Measured", "\n".join(f"- {line}" for line in look().lines())]
-    aims = [figure for name in CATALOGUE if name in record for figure in _figures(directory, name)]
-    if aims:
-        missed = sum(not figure.met for figure in aims)
-        rows = [_row(figure) for figure in aims]
-        head = [f"## Aims: {len(aims) - missed} of {len(aims)} met", "", "| figure | measured | aim | met |"]
+    targets = [figure for name in CATALOGUE if name in record for figure in _figures(directory, name)]
+    if targets:
+        missed = sum(not figure.met for figure in targets)
+        rows = [_row(figure) for figure in targets]
+        head = [
+            f"## Targets: {len(targets) - missed} of {len(targets)} met",
+            "",
+            "| figure | measured | target | met |",
+        ]
         parts.append("\n".join([*head, "|---|---|---|---|", *rows]))
     for name, benchmark in CATALOGUE.items():
         if name not in record:
@@ -46,10 +50,10 @@ def _figures(directory: Path, name: str) -> list[Figure]:
     return [figure for figure in document.figures if figure.met is not None] if document else []
 
 
-def _aim(figure: Figure) -> str:
+def _target(figure: Figure) -> str:
     return f"≤ {figure.at_most:.3g}" if figure.at_most is not None else f"≥ {figure.at_least:.3g}"
 
 
 def _row(figure: Figure) -> str:
     measured = f"{figure.value:.3g} {figure.unit}".strip()
-    return f"| {figure.name} | {measured} | {_aim(figure)} | {'yes' if figure.met else '**no**'} |"
+    return f"| {figure.name} | {measured} | {_target(figure)} | {'yes' if figure.met else '**no**'} |"

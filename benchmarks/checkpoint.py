@@ -6,10 +6,10 @@ import os
 import tempfile
 from pathlib import Path
 
+from benchmarks.harness import entry
+from benchmarks.harness.document import Document, Figure, Table
+from benchmarks.harness.timing import Spread, seconds
 from pycobre.app import train
-from pycobre.bench import entry
-from pycobre.bench.document import Document, Figure, Table
-from pycobre.bench.timing import Spread, seconds
 from pycobre.events import CheckpointWritten, Event, IterationFinished
 from pycobre.hydro.examples import synthetic
 from pycobre.hydro.model import Case

@@ -59,7 +59,7 @@ class Shared:
     """Ranks of one machine: each reads the others' slots; together they share the memory's bandwidth."""
 
     line: Line  #: of two ranks
-    peer_s: float  #: each further rank's cache line
+    further_rank_s: float  #: each further rank's cache line
     memory_bytes_per_s: float
 
     def gather_s(self, ranks: int, nbytes: float) -> float:
@@ -67,7 +67,7 @@ class Shared:
             return 0.0
         total = ranks * nbytes
         copying = max(total * self.line.byte_s, ranks * total / self.memory_bytes_per_s)
-        return self.line.latency_s + (ranks - 2) * self.peer_s + copying
+        return self.line.latency_s + (ranks - 2) * self.further_rank_s + copying
 
     def neighbours(self, ranks: int) -> int:
         return ranks

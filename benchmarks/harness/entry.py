@@ -1,4 +1,4 @@
-"""The main program of a benchmark: `python -m pycobre.bench.NAME [--quick] [--rounds N] [--only PART] [--json F]`."""
+"""The main program of a benchmark: `python -m benchmarks.NAME [--quick] [--rounds N] [--only PART] [--json FILE]`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pycobre.bench.document import Document, show
+from benchmarks.harness.document import Document, show
 
 __all__ = ["Settings", "main"]
 
@@ -35,7 +35,7 @@ def main(measure: Callable[[Settings], Document]) -> None:
     given = parser.parse_args()
     document = measure(Settings(given.quick, given.rounds, given.only))
     if given.quick:
-        # Small sizes say whether a benchmark works, not whether its aims are met.
+        # Small sizes say whether a benchmark works, not whether its targets are met.
         document = replace(
             document, figures=tuple(replace(f, at_most=None, at_least=None) for f in document.figures)
         )

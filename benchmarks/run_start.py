@@ -11,10 +11,10 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from pycobre.bench import entry
-from pycobre.bench.compiled import compiled_modules
-from pycobre.bench.document import Document, Figure, Table
-from pycobre.bench.timing import Spread, interleaved, seconds
+from benchmarks.harness import entry
+from benchmarks.harness.compiled import compiled_modules
+from benchmarks.harness.document import Document, Figure, Table
+from benchmarks.harness.timing import Spread, interleaved, seconds
 from pycobre.hydro.examples import example
 from pycobre.hydro.files import with_overrides, write_case
 

@@ -1,4 +1,4 @@
-"""What a benchmark hands over: tables, figures with their aims, and curves, as data that survives JSON."""
+"""What a benchmark hands over: tables, figures with their targets, and curves, as data that survives JSON."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Figure:
-    """One number that has an aim: `at_most` or `at_least` says what was hoped for."""
+    """One number; `at_most` or `at_least` is its target, where it has one."""
 
     name: str
     value: float
@@ -34,7 +34,7 @@ class Figure:
 
     @property
     def met(self) -> bool | None:
-        """Whether the aim is met; None where there is none."""
+        """Whether the target is met; None where there is none."""
         if self.at_most is not None:
             return self.value <= self.at_most
         return None if self.at_least is None else self.value >= self.at_least
@@ -123,11 +123,11 @@ def _table(table: Table) -> str:
 
 
 def _figure(figure: Figure) -> str:
-    aim = ""
+    target = ""
     if figure.met is not None:
         sign, limit = ("≤", figure.at_most) if figure.at_most is not None else ("≥", figure.at_least)
-        aim = f" (aim {sign} {_cell(limit)}: {'met' if figure.met else 'MISSED'})"
-    return f"- {figure.name}: {_cell(figure.value)}{' ' + figure.unit if figure.unit else ''}{aim}"
+        target = f" (target {sign} {_cell(limit)}: {'met' if figure.met else 'MISSED'})"
+    return f"- {figure.name}: {_cell(figure.value)}{' ' + figure.unit if figure.unit else ''}{target}"
 
 
 def _cell(value: Cell) -> str:

@@ -1,6 +1,6 @@
-"""One training by the peer, in an interpreter that has it: `python peer_child.py CASE OUTPUT THREADS` prints JSON.
+"""One training by Cobre, in an interpreter that has it: `python cobre_child.py CASE OUTPUT THREADS` prints JSON.
 
-This file is run by its path and imports nothing of this package: the peer lives in an environment of its own.
+This file is run by its path and imports nothing of this package: Cobre lives in an environment of its own.
 """
 
 import json

@@ -1,21 +1,22 @@
-"""What benchmarks are made of: documents, rounds, cases, the peer's environment, the catalogue."""
+"""What benchmarks are made of: documents, rounds, cases, Cobre's environment, the catalogue."""
 
+import ast
 import json
-import sys
+import re
 from pathlib import Path
 
 import pytest
 
+from benchmarks import cobre_environment
+from benchmarks.cobre_cases import longer, trials, with_openings
+from benchmarks.cobre_environment import Missing, cobre_python
+from benchmarks.cobre_runs import Run
+from benchmarks.harness.catalogue import CATALOGUE, ROOT, select
+from benchmarks.harness.document import Curve, Document, Figure, Picture, Table, show
+from benchmarks.harness.machine import look
+from benchmarks.harness.plots import draw
+from benchmarks.harness.timing import Spread, interleaved
 from pycobre.app import train
-from pycobre.bench import peer_environment
-from pycobre.bench.catalogue import CATALOGUE, find_scripts, select
-from pycobre.bench.document import Curve, Document, Figure, Picture, Table, show
-from pycobre.bench.machine import look
-from pycobre.bench.peer_cases import longer, trials, with_openings
-from pycobre.bench.peer_environment import Missing, peer_python
-from pycobre.bench.peer_runs import Run
-from pycobre.bench.plots import draw
-from pycobre.bench.timing import Spread, interleaved
 from pycobre.errors import OptionError
 from pycobre.hydro.examples import example
 from pycobre.hydro.files import load_case, validate
@@ -39,9 +40,9 @@ def test_a_document_says_which_aims_are_missed():
     shown = show(DOCUMENT)
     assert "| third | 12,346 |" in shown
     assert "| second | – |" in shown
-    assert "ratio: 0.3 (aim ≤ 0.333: met)" in shown
-    assert "rate: 0.9 LP/s (aim ≥ 1: MISSED)" in shown
-    assert show(Document("two", skipped="no peer")) == "skipped: no peer"
+    assert "ratio: 0.3 (target ≤ 0.333: met)" in shown
+    assert "rate: 0.9 LP/s (target ≥ 1: MISSED)" in shown
+    assert show(Document("two", skipped="no Cobre")) == "skipped: no Cobre"
 
 
 def test_rounds_go_forwards_and_backwards():
@@ -103,42 +104,44 @@ def test_scaled_trials_cover_what_is_compared():
 def test_names_and_prefixes_choose_benchmarks():
     assert [each.name for each in select([])] == list(CATALOGUE)
     assert [each.name for each in select(["cli_start"])] == ["cli_start"]
-    assert {each.name for each in select(["peer"])} == {name for name in CATALOGUE if name.startswith("peer")}
+    assert {each.name for each in select(["cobre"])} == {
+        name for name in CATALOGUE if name.startswith("cobre")
+    }
     with pytest.raises(OptionError, match=r"there is no benchmark 'cli_stat'\. Did you mean 'cli_start'\?"):
         select(["cli_stat"])
 
 
-def test_every_benchmark_has_its_module_or_its_script():
-    scripts = find_scripts()
+def test_every_benchmark_is_a_module_and_every_module_has_its_line():
+    package = ROOT / "benchmarks"
     for each in CATALOGUE.values():
-        command = each.command(scripts or Path("benchmarks"))
-        assert command[0] == sys.executable
-        assert bool(each.module) != bool(each.script)
-        if each.module:
-            assert (Path(peer_environment.__file__).parent / f"{each.module}.py").is_file()
+        assert (package / f"{each.module or each.name}.py").is_file()
+    for home in (package, package / "harness"):
+        doc = ast.get_docstring(ast.parse((home / "__init__.py").read_text())) or ""
+        modules = {path.stem for path in home.glob("*.py") if not path.stem.startswith("__")}
+        assert not {name for name in modules if not re.search(rf"\b{name}\b", doc)}
 
 
 def test_a_named_python_without_the_peer_is_said(monkeypatch, tmp_path):
-    monkeypatch.setenv("PYCOBRE_PEER_PYTHON", str(tmp_path / "python"))
+    monkeypatch.setenv("PYCOBRE_COBRE_PYTHON", str(tmp_path / "python"))
     with pytest.raises(Missing, match="cannot import cobre"):
-        peer_python()
+        cobre_python()
 
 
 def test_no_python_that_is_new_enough_is_said(monkeypatch, tmp_path):
-    monkeypatch.delenv("PYCOBRE_PEER_PYTHON", raising=False)
+    monkeypatch.delenv("PYCOBRE_COBRE_PYTHON", raising=False)
     monkeypatch.setenv("PYCOBRE_BENCH_CACHE", str(tmp_path))
-    monkeypatch.setattr(peer_environment, "_new_enough", lambda: None)
+    monkeypatch.setattr(cobre_environment, "_new_enough", lambda: None)
     with pytest.raises(Missing, match=r"needs Python 3\.12 or newer"):
-        peer_python()
+        cobre_python()
 
 
 def test_an_environment_that_cannot_be_made_is_said_and_not_used_later(monkeypatch, tmp_path):
-    monkeypatch.delenv("PYCOBRE_PEER_PYTHON", raising=False)
+    monkeypatch.delenv("PYCOBRE_COBRE_PYTHON", raising=False)
     monkeypatch.setenv("PYCOBRE_BENCH_CACHE", str(tmp_path))
-    monkeypatch.setattr(peer_environment, "_new_enough", lambda: "/bin/false")
+    monkeypatch.setattr(cobre_environment, "_new_enough", lambda: "/bin/false")
     for _ in range(2):
         with pytest.raises(Missing, match="failed"):
-            peer_python()
+            cobre_python()
 
 
 def test_a_picture_is_drawn(tmp_path):

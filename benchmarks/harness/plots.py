@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-from pycobre.bench.document import Picture
+from benchmarks.harness.document import Picture
 
 __all__ = ["draw"]
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from pycobre.bench.cluster_model import Line, Nodes, Shared, Star, Work, _dealt, predict
+from benchmarks.cluster_model import Line, Nodes, Shared, Star, Work, _dealt, predict
 
 WORK = Work(
     forward_s=np.array([0.010, 0.014]),

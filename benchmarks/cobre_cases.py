@@ -19,13 +19,13 @@ __all__ = ["Trial", "longer", "trials", "with_openings"]
 
 @dataclass(frozen=True)
 class Trial:
-    """A case and how many iterations of how many trajectories the peer trains on it."""
+    """A case and how many iterations of how many trajectories Cobre trains on it."""
 
     name: str
     build: Callable[[], Case]
     iterations: int
     passes: int
-    third: bool = True  #: whether a third of the peer's time is aimed at
+    third: bool = True  #: whether a third of Cobre's time is the target
 
     def write(self, directory: Path, iterations: int) -> None:
         """Write the case with this trial's settings and this limit, without a simulation."""

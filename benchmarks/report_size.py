@@ -8,9 +8,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from pycobre.bench import entry
-from pycobre.bench.document import Document, Figure, Table
-from pycobre.bench.timing import Spread, seconds
+from benchmarks.harness import entry
+from benchmarks.harness.document import Document, Figure, Table
+from benchmarks.harness.timing import Spread, seconds
 from pycobre.hydro.examples import example
 from pycobre.hydro.files import with_overrides, write_case
 

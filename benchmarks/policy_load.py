@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from pycobre.bench import entry
-from pycobre.bench.document import Document, Figure, Table
-from pycobre.bench.timing import Spread, interleaved, seconds
+from benchmarks.harness import entry
+from benchmarks.harness.document import Document, Figure, Table
+from benchmarks.harness.timing import Spread, interleaved, seconds
 from pycobre.problem import Sense
 from pycobre.sddp import Cuts, Policy
 

@@ -1,4 +1,4 @@
-"""An environment with the peer, found or made: PyPI `cobre-python`, which needs Python 3.12 or newer."""
+"""An environment with Cobre, found or made: PyPI `cobre-python`, which needs Python 3.12 or newer."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ import sys
 import tempfile
 from pathlib import Path
 
-__all__ = ["PEER", "PYTHON_VARIABLE", "Missing", "peer_python"]
+__all__ = ["COBRE", "PYTHON_VARIABLE", "Missing", "cobre_python"]
 
-PEER = "cobre-python==0.18.*"
-PYTHON_VARIABLE = "PYCOBRE_PEER_PYTHON"
+COBRE = "cobre-python==0.18.*"
+PYTHON_VARIABLE = "PYCOBRE_COBRE_PYTHON"
 CACHE_VARIABLE = "PYCOBRE_BENCH_CACHE"
 _OLDEST = (3, 12)
 _NEWEST = (3, 15)
 
 
 class Missing(Exception):
-    """There is no peer here, and why. It never leaves this package."""
+    """There is no Cobre here, and why. It never leaves this package."""
 
 
-def peer_python() -> Path:
-    """An interpreter that can import the peer.
+def cobre_python() -> Path:
+    """An interpreter that can import Cobre.
 
-    `PYCOBRE_PEER_PYTHON` names one that has it; without, an environment is made once in the cache
+    `PYCOBRE_COBRE_PYTHON` names one that has it; without, an environment is made once in the cache
     (`PYCOBRE_BENCH_CACHE`, else the system's temporary directory) with the first Python that is new enough.
     Raises `Missing` with the reason.
     """
     named = os.environ.get(PYTHON_VARIABLE)
     if named:
-        if not _has_peer(Path(named)):
+        if not _has_cobre(Path(named)):
             raise Missing(f"{PYTHON_VARIABLE}={named} cannot import cobre")
         return Path(named)
     home = cache() / "cobre-python"
@@ -40,7 +40,7 @@ def peer_python() -> Path:
         base = _new_enough()
         if base is None:
             raise Missing(
-                f"the peer needs Python {_OLDEST[0]}.{_OLDEST[1]} or newer, and none was found on PATH, in "
+                f"Cobre needs Python {_OLDEST[0]}.{_OLDEST[1]} or newer, and none was found on PATH, in "
                 f"pyenv or by uv; name one that has it in {PYTHON_VARIABLE}"
             )
         _make(base, home, python)
@@ -48,16 +48,16 @@ def peer_python() -> Path:
 
 
 def cache() -> Path:
-    """Where environments of peers live between runs."""
+    """Where environments with Cobre live between runs."""
     named = os.environ.get(CACHE_VARIABLE)
     return Path(named) if named else Path(tempfile.gettempdir()) / f"pycobre-bench-{os.getuid()}"
 
 
 def _make(base: str, home: Path, python: Path) -> None:
-    """A virtual environment with the peer; nothing half-made is used later."""
+    """A virtual environment with Cobre; nothing half-made is used later."""
     steps = [
         [base, "-m", "venv", "--clear", str(home)],
-        [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", PEER],
+        [str(python), "-m", "pip", "install", "-q", "--disable-pip-version-check", COBRE],
     ]
     for step in steps:
         done = subprocess.run(step, capture_output=True, text=True, check=False)
@@ -68,7 +68,7 @@ def _make(base: str, home: Path, python: Path) -> None:
 
 
 def _new_enough() -> str | None:
-    """The oldest Python that the peer runs on."""
+    """The oldest Python that Cobre runs on."""
     names = [f"python3.{minor}" for minor in range(_OLDEST[1], _NEWEST[1] + 1)]
     found = [path for name in names if (path := shutil.which(name))]
     versions = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
@@ -93,7 +93,7 @@ def _version(python: str) -> tuple[int, ...]:
     return tuple(int(word) for word in done.stdout.split()) if done.returncode == 0 else ()
 
 
-def _has_peer(python: Path) -> bool:
+def _has_cobre(python: Path) -> bool:
     try:
         done = subprocess.run([str(python), "-c", "import cobre.run"], capture_output=True, check=False)
     except OSError:

@@ -12,14 +12,14 @@ import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pycobre.bench.catalogue import Benchmark
-from pycobre.bench.document import Document
-from pycobre.bench.machine import look
-from pycobre.bench.plots import draw
+from benchmarks.harness.catalogue import Benchmark
+from benchmarks.harness.document import Document
+from benchmarks.harness.machine import look
+from benchmarks.harness.plots import draw
 
 __all__ = ["RECORD", "Outcome", "read_document", "run_all"]
 
@@ -46,18 +46,21 @@ class Outcome:
 def run_all(
     chosen: Sequence[Benchmark],
     directory: Path,
-    scripts: Path | None,
+    root: Path,
     *,
     quick: bool,
-    rounds: int,
+    rounds: int | None,
     say: Callable[[str], None],
 ) -> list[Outcome]:
-    """Run the chosen benchmarks; what fails or is skipped says why and does not keep the others from running."""
+    """Run the chosen benchmarks of the checkout `root`, each in a process of its own.
+
+    One that fails or is skipped says why and does not keep the others from running.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     outcomes = []
     for number, benchmark in enumerate(chosen, 1):
         say(f"[{number}/{len(chosen)}] {benchmark.name}: {benchmark.purpose}")
-        outcome = _run(benchmark, directory, scripts, quick=quick, rounds=rounds)
+        outcome = _run(benchmark, directory, root, quick=quick, rounds=rounds)
         outcomes.append(outcome)
         say(f"skipped: {outcome.skipped}" if outcome.skipped else outcome.text)
         say(f"({outcome.seconds:.0f} s)\n")
@@ -65,28 +68,29 @@ def run_all(
     return outcomes
 
 
-def _run(benchmark: Benchmark, directory: Path, scripts: Path | None, *, quick: bool, rounds: int) -> Outcome:
-    if benchmark.script and (scripts is None or not (scripts / benchmark.script).is_file()):
-        reason = f"benchmarks/{benchmark.script} is not here: run it from a checkout of the sources"
-        return Outcome(benchmark.name, "", 0.0, 0, "", reason)
-    result = directory / f"{benchmark.name}.json"
+def _run(benchmark: Benchmark, directory: Path, root: Path, *, quick: bool, rounds: int | None) -> Outcome:
+    result = directory.resolve() / f"{benchmark.name}.json"
     result.unlink(missing_ok=True)
-    command = benchmark.command(scripts)
-    understood = _options(command)
+    command = benchmark.command()
+    environ = {**os.environ, "PYTHONPATH": _search_path(root)}
+    asked = _help(command, root, environ)
+    if asked.returncode:
+        return Outcome(benchmark.name, shlex.join(["python", *command[1:]]), 0.0, 1, asked.stderr[-1500:])
+    understood = asked.stdout
     if quick and "--quick" not in understood:
         return Outcome(benchmark.name, "", 0.0, 0, "", "it has no quick form")
     command += ["--quick"] if quick else []
+    command += ["--rounds", str(rounds)] if rounds is not None and "--rounds" in understood else []
+    shown = shlex.join(["python", *command[1:]])
     command += ["--json", str(result)] if "--json" in understood else []
-    command += ["--rounds", str(rounds)] if benchmark.module else []
     begin = time.monotonic()
     try:
-        code, text, errors = _finish(command)
+        code, text, errors = _finish(command, root, environ)
     except subprocess.TimeoutExpired:
         code, text, errors = 1, "", f"not finished after {TIMEOUT_S:.0f} s"
     if code:
         text = f"{text}\nfailed with exit code {code}:\n{errors[-1500:]}".strip()
     spent = time.monotonic() - begin
-    shown = shlex.join(["python", *(word for word in _plain(command[1:], scripts))])
     document = read_document(result)
     skipped = document.skipped if document else ""
     if document:
@@ -95,10 +99,16 @@ def _run(benchmark: Benchmark, directory: Path, scripts: Path | None, *, quick: 
     return Outcome(benchmark.name, shown, spent, code, text, skipped)
 
 
-def _finish(command: Sequence[str]) -> tuple[int, str, str]:
+def _finish(command: Sequence[str], root: Path, environ: Mapping[str, str]) -> tuple[int, str, str]:
     """Exit code and output of a benchmark; if this process is stopped, those it started in turn end with it."""
     with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        cwd=root,
+        env=environ,
     ) as process:
         try:
             text, errors = process.communicate(timeout=TIMEOUT_S)
@@ -108,25 +118,27 @@ def _finish(command: Sequence[str]) -> tuple[int, str, str]:
     return process.returncode, text.strip(), errors
 
 
-def _options(command: Sequence[str]) -> str:
+def _help(command: Sequence[str], root: Path, environ: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
     """What a benchmark says about its options."""
-    asked = subprocess.run([*command, "--help"], capture_output=True, text=True, timeout=60, check=False)
-    return asked.stdout
+    return subprocess.run(
+        [*command, "--help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=root,
+        env=environ,
+    )
 
 
-def _plain(words: Sequence[str], scripts: Path | None) -> list[str]:
-    """The command as somebody else would type it: without the paths of this machine and the file of results."""
-    words = [
-        word for before, word in zip(["", *words], words, strict=False) if "--json" not in (before, word)
-    ]
-    return [
-        f"benchmarks/{Path(word).name}" if scripts and word.startswith(str(scripts)) else word
-        for word in words
-    ]
+def _search_path(root: Path) -> str:
+    """PYTHONPATH with which a child finds `benchmarks`, and those that it starts in turn."""
+    before = os.environ.get("PYTHONPATH")
+    return f"{root}{os.pathsep}{before}" if before else str(root)
 
 
 def read_document(path: Path) -> Document | None:
-    """The findings of a module of this room; scripts write data of their own shapes."""
+    """The document that a benchmark wrote; some write data of another shape, or none."""
     try:
         return Document.read(path)
     except (OSError, ValueError, KeyError, TypeError):

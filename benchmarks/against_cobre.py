@@ -1,7 +1,7 @@
-"""Training end to end against the peer, one part per case: `--only base|openings|passes|stages|production`.
+"""Training end to end against Cobre, one part per case: `--only base|openings|passes|stages|production`.
 
 Both programs read the same case directory, train from nothing and write their results; each run is a process of
-its own, and clocks start at the call. The peer's bounds after a quarter, half and all of its iterations are the
+its own, and clocks start at the call. Cobre's bounds after a quarter, half and all of its iterations are the
 targets; pycobre goes on until it has reached the last of them.
 """
 
@@ -12,28 +12,28 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from pycobre.bench import entry
-from pycobre.bench.document import Curve, Document, Figure, Picture, Table
-from pycobre.bench.peer_cases import Trial, trials
-from pycobre.bench.peer_environment import Missing, peer_python
-from pycobre.bench.peer_runs import Run, run_own, run_peer
-from pycobre.bench.timing import Spread, interleaved
+from benchmarks.cobre_cases import Trial, trials
+from benchmarks.cobre_environment import Missing, cobre_python
+from benchmarks.cobre_runs import Run, run_cobre, run_own
+from benchmarks.harness import entry
+from benchmarks.harness.document import Curve, Document, Figure, Picture, Table
+from benchmarks.harness.timing import Spread, interleaved
 
 __all__ = ["CASE_VARIABLE", "measure"]
 
 CASE_VARIABLE = "PYCOBRE_BENCH_CASE"
-MORE = 2  # times the peer's iterations that pycobre may take to reach its bound
-PEER, OWN, ALL_CUTS = "peer, 1 thread", "pycobre, 1 thread", "pycobre, 1 thread, all cuts"
+MORE = 2  # times Cobre's iterations that pycobre may take to reach its bound
+COBRE, OWN, ALL_CUTS = "Cobre, 1 thread", "pycobre, 1 thread", "pycobre, 1 thread, all cuts"
 ALL_IN_HIGHS = "pycobre, 1 thread, all cuts, HiGHS alone"
-PEER_TWO, OWN_TWO, OWN_WORKERS = "peer, 2 threads", "pycobre, 2 threads", "pycobre, 2 workers"
-MATCHES = {OWN: PEER, ALL_CUTS: PEER, ALL_IN_HIGHS: PEER, OWN_TWO: PEER_TWO, OWN_WORKERS: PEER_TWO}
+COBRE_TWO, OWN_TWO, OWN_WORKERS = "Cobre, 2 threads", "pycobre, 2 threads", "pycobre, 2 workers"
+MATCHES = {OWN: COBRE, ALL_CUTS: COBRE, ALL_IN_HIGHS: COBRE, OWN_TWO: COBRE_TWO, OWN_WORKERS: COBRE_TWO}
 
 
 def measure(settings: entry.Settings) -> Document:
-    """Train against the peer on one case, or on all of them."""
-    name = f"peer-{settings.only}" if settings.only else "peer"
+    """Train against Cobre on one case, or on all of them."""
+    name = f"cobre-{settings.only}" if settings.only else "cobre"
     try:
-        python = peer_python()
+        python = cobre_python()
     except Missing as reason:
         return Document(name, skipped=str(reason))
     given = os.environ.get(CASE_VARIABLE)
@@ -62,8 +62,8 @@ def _compare(trial: Trial, python: Path, rounds: int) -> Document:
 def _candidates(trial: Trial, python: Path, root: Path) -> dict[str, Callable[[], Run]]:
     targets: list[float] = []
 
-    def peer(threads: int) -> Run:
-        run = run_peer(python, root / "case", root / "peer", threads)
+    def cobre(threads: int) -> Run:
+        run = run_cobre(python, root / "case", root / "cobre", threads)
         # Its bounds are the same in every run, and it runs first: they say where pycobre has to arrive.
         targets.append(run.lower_bound[-1])
         return run
@@ -79,11 +79,11 @@ def _candidates(trial: Trial, python: Path, root: Path) -> dict[str, Callable[[]
         )
 
     return {
-        PEER: lambda: peer(1),
+        COBRE: lambda: cobre(1),
         OWN: own,
         ALL_CUTS: lambda: run_own(root / "case", root / "own", all_cuts=True),
         ALL_IN_HIGHS: lambda: run_own(root / "case", root / "own", all_cuts=True, highs=True),
-        PEER_TWO: lambda: peer(2),
+        COBRE_TWO: lambda: cobre(2),
         OWN_TWO: lambda: own(threads=2),
         OWN_WORKERS: lambda: own(workers=2),
     }
@@ -91,7 +91,7 @@ def _candidates(trial: Trial, python: Path, root: Path) -> dict[str, Callable[[]
 
 def _findings(trial: Trial, found: dict[str, list[Run]]) -> Document:
     count = trial.iterations
-    peer = found[PEER][0]
+    cobre = found[COBRE][0]
     marks = sorted({max(1, count // 4), max(1, count // 2), count})
     rows = []
     for name, runs in found.items():
@@ -123,19 +123,21 @@ def _findings(trial: Trial, found: dict[str, list[Run]]) -> Document:
     tables = [Table(f"{trial.name}: {count} iterations of {trial.passes} passes", columns, tuple(rows))]
     bounds = []
     for mark in marks:
-        bound = peer.lower_bound[mark - 1]
-        for name, other in ((OWN, PEER), (OWN_TWO, PEER_TWO), (OWN_WORKERS, PEER_TWO)):
+        bound = cobre.lower_bound[mark - 1]
+        for name, other in ((OWN, COBRE), (OWN_TWO, COBRE_TWO), (OWN_WORKERS, COBRE_TWO)):
             own, reference = (
                 Spread(tuple(run.seconds_to(bound) for run in found[which])) for which in (name, other)
             )
             bounds.append((mark, bound, name, str(reference), str(own), own.median / reference.median))
-    heads = ("peer's iteration", "bound", "", "peer, s", "pycobre, s", "ratio")
-    tables.append(Table(f"{trial.name}: seconds from the call to the peer's bound", heads, tuple(bounds)))
-    to_bound = [Spread(tuple(run.seconds_to(peer.lower_bound[-1]) for run in found[n])) for n in (OWN, PEER)]
-    rate = [Spread(tuple(run.rate(count) for run in found[n])).median for n in (ALL_CUTS, PEER)]
+    heads = ("Cobre's iteration", "bound", "", "Cobre, s", "pycobre, s", "ratio")
+    tables.append(Table(f"{trial.name}: seconds from the call to Cobre's bound", heads, tuple(bounds)))
+    to_bound = [
+        Spread(tuple(run.seconds_to(cobre.lower_bound[-1]) for run in found[n])) for n in (OWN, COBRE)
+    ]
+    rate = [Spread(tuple(run.rate(count) for run in found[n])).median for n in (ALL_CUTS, COBRE)]
     figures = (
         Figure(
-            f"{trial.name}: time to the peer's last bound, ratio",
+            f"{trial.name}: time to Cobre's last bound, ratio",
             to_bound[0].median / to_bound[1].median,
             "",
             at_most=1 / 3 if trial.third else None,
@@ -143,7 +145,7 @@ def _findings(trial: Trial, found: dict[str, list[Run]]) -> Document:
         Figure(f"{trial.name}: rate with all cuts in every LP, ratio", rate[0] / rate[1], "", at_least=1.0),
     )
     curves = tuple(
-        Curve(name, found[name][0].at_s, found[name][0].lower_bound) for name in (PEER, OWN, ALL_CUTS)
+        Curve(name, found[name][0].at_s, found[name][0].lower_bound) for name in (COBRE, OWN, ALL_CUTS)
     )
     picture = Picture(trial.name, "seconds from the call", "lower bound", curves, log_x=True)
     data = {

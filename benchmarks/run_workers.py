@@ -12,11 +12,11 @@ import sys
 import time
 from collections.abc import Callable
 
+from benchmarks.harness import entry
+from benchmarks.harness.compiled import compiled_modules
+from benchmarks.harness.document import Document, Figure, Table
+from benchmarks.harness.timing import Spread, interleaved
 from pycobre.app import TrainingResult, train
-from pycobre.bench import entry
-from pycobre.bench.compiled import compiled_modules
-from pycobre.bench.document import Document, Figure, Table
-from pycobre.bench.timing import Spread, interleaved
 from pycobre.hydro.examples import synthetic
 from pycobre.hydro.model import Case
 
@@ -24,10 +24,10 @@ __all__ = ["measure", "train_on_signal"]
 
 Timed = tuple[float, TrainingResult | None]
 ALONE, SHM, WEAK = "1 process", "2 workers, shm", "2 workers, shm, twice the trajectories"
-PAIR = "2 strangers at once, each the whole training"
+PAIR = "2 independent runs at once, each the whole training"
 TIMEOUT_S = 600.0
-_STRANGER = (
-    "import sys; from pycobre.bench.run_workers import train_on_signal as go; go(sys.argv[1] == 'quick')"
+_INDEPENDENT = (
+    "import sys; from benchmarks.run_workers import train_on_signal as go; go(sys.argv[1] == 'quick')"
 )
 
 
@@ -65,7 +65,9 @@ def measure(settings: entry.Settings) -> Document:
         (Table(f"{passes} trajectories; the same digest everywhere", columns, rows), _split(found)),
         (
             Figure("two workers against one process", spreads[SHM].median / alone, "", at_most=0.55),
-            Figure("what the cores allow: half of two strangers at once", spreads[PAIR].median / alone / 2),
+            Figure(
+                "what the cores allow: half of two independent runs at once", spreads[PAIR].median / alone / 2
+            ),
             Figure("twice the work on two workers, against one process", spreads[WEAK].median / alone),
         ),
     )
@@ -96,21 +98,21 @@ def _call(case: Case, backend: str, *, workers: int = 1, threads: int = 1) -> Ca
 
 def _pair(quick: bool) -> float:
     """Seconds of the slower of two trainings that begin at the same moment and know nothing of each other."""
-    command = [sys.executable, "-c", _STRANGER, "quick" if quick else "full"]
-    strangers = [
+    command = [sys.executable, "-c", _INDEPENDENT, "quick" if quick else "full"]
+    independent = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
     try:
-        for each in strangers:
+        for each in independent:
             assert each.stdout is not None
             each.stdout.readline()
-        for each in strangers:
+        for each in independent:
             assert each.stdin is not None
             each.stdin.write("go\n")
             each.stdin.flush()
-        return max(float(each.communicate(timeout=TIMEOUT_S)[0]) for each in strangers)
+        return max(float(each.communicate(timeout=TIMEOUT_S)[0]) for each in independent)
     finally:
-        for each in strangers:
+        for each in independent:
             each.kill()
             each.wait()
 

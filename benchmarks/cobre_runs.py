@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Run", "run_own", "run_peer"]
+__all__ = ["Run", "run_cobre", "run_own"]
 
 TIMEOUT_S = 1800.0
 _SAME = 1e-9  # bounds closer than this, relatively, are equal
@@ -43,9 +43,9 @@ class Run:
         return sum(late) / len(late)
 
 
-def run_peer(python: Path, case: Path, output: Path, threads: int) -> Run:
-    """One training by the peer; it counts its LPs in the files it writes."""
-    child = Path(__file__).with_name("peer_child.py")
+def run_cobre(python: Path, case: Path, output: Path, threads: int) -> Run:
+    """One training by Cobre; it counts its LPs in the files it writes."""
+    child = Path(__file__).with_name("cobre_child.py")
     found = _json([str(python), str(child), str(case), str(output), str(threads)])
     import pyarrow.parquet as parquet
 
@@ -73,7 +73,7 @@ def run_own(
     at_least: int = 0,
 ) -> Run:
     """One training by pycobre, until the bound is reached and so many iterations are done."""
-    words = [sys.executable, "-m", "pycobre.bench.own_child", str(case), str(output)]
+    words = [sys.executable, "-m", "benchmarks.pycobre_child", str(case), str(output)]
     words += ["--threads", str(threads), "--workers", str(workers)]
     words += ["--target", repr(target), "--at-least", str(at_least)]
     words += ["--all-cuts"] * all_cuts + ["--highs"] * highs

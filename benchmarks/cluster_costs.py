@@ -1,6 +1,6 @@
 """What a gather costs here: latency and seconds per byte of two ranks, by backend.
 
-Started by `RankGroup` as `python -m pycobre.bench.cluster_costs`: the main program of one of those ranks.
+Started by `RankGroup` as `python -m benchmarks.cluster_costs`: the main program of one of those ranks.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 
-from pycobre.bench.cluster_model import Line
+from benchmarks.cluster_model import Line
 from pycobre.comm import Communicator, create_communicator
 from pycobre.launch.channel import Channel, Kind
 from pycobre.launch.launcher import RankGroup
@@ -30,7 +30,7 @@ def measure_line(backend: str, *, quick: bool) -> Line:
             found[rank] = json.loads(payload)
 
     calls = 50 if quick else 2000
-    with RankGroup("pycobre.bench.cluster_costs", 2, backend, json.dumps(calls).encode()) as group:
+    with RankGroup("benchmarks.cluster_costs", 2, backend, json.dumps(calls).encode()) as group:
         group.run(listen)
     small, large = (max(each[size] for each in found.values()) for size in ("small", "large"))
     return Line(small, max(0.0, large - small) / (2 * (LARGE - SMALL)))

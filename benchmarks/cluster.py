@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from benchmarks.cluster_costs import measure_line
+from benchmarks.cluster_model import Line, Network, Nodes, Prediction, Shared, Star, Work, predict
+from benchmarks.harness import entry
+from benchmarks.harness.document import Curve, Document, Figure, Picture, Table
 from pycobre._util.arrays import F64
 from pycobre.app import train
-from pycobre.bench import entry
-from pycobre.bench.cluster_costs import measure_line
-from pycobre.bench.cluster_model import Line, Network, Nodes, Prediction, Shared, Star, Work, predict
-from pycobre.bench.document import Curve, Document, Figure, Picture, Table
 from pycobre.events import Event, ForwardFinished, IterationFinished, StageFinished
 from pycobre.hydro.examples import example, synthetic
 from pycobre.hydro.files import with_overrides

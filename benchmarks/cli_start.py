@@ -5,10 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from pycobre.bench import entry
-from pycobre.bench.compiled import compiled_modules
-from pycobre.bench.document import Document, Figure, Table
-from pycobre.bench.timing import Spread, interleaved, seconds
+from benchmarks.harness import entry
+from benchmarks.harness.compiled import compiled_modules
+from benchmarks.harness.document import Document, Figure, Table
+from benchmarks.harness.timing import Spread, interleaved, seconds
 
 __all__ = ["measure"]
 

@@ -1,0 +1,27 @@
+"""The benchmarks of a checkout: `python -m benchmarks [NAME …]`, or one of them by `python -m benchmarks.NAME`.
+
+harness             what they share: catalogue, driver, report, documents, timing
+
+against_cobre       training end to end against Cobre (cobre_cases, cobre_runs, cobre_environment; one process per
+                    run: cobre_child, pycobre_child)
+run_start           from the call to the first iteration
+run_workers         two workers against one process
+checkpoint          checkpoints as a share of an iteration
+policy_load         reading a large policy file
+cli_start           `pycobre --help` against a bare interpreter
+report_size         the report of 2,000 scenarios
+import_time         importing the package
+case_loading        reading and checking large cases
+cluster             larger machines, by a model with measured costs (cluster_model, cluster_costs)
+comm_shm            shared memory against two MPIs (comm_common: what the three share)
+comm_tcp            sockets against two MPIs and gloo
+comm_mpi            the mpi backend against mpi4py alone
+local_overhead      a collective of one process against a copy
+solver_batch        a batch of LPs against a loop in C (solver_models: LPs to measure on)
+solver_scaling      threads and processes solving LPs
+solver_tableau      the dense tableau against HiGHS, by size of LP
+sddp_cuts           cost of an iteration by how cuts are kept (sddp_systems: problems to measure on)
+sddp_memory         memory of a training against its estimate
+sddp_scaling        cost against stages, passes, openings, states
+sddp_ranks          strong and weak scaling over ranks
+"""
