@@ -62,8 +62,6 @@ IMPORTS: dict[str, set[str]] = {
         "hydro.files",
         "hydro.model",
         "hydro.uncertainty",
-        "launch",
-        "sddp",
         "solver",
     },
     "app.plot": {"_util", "app.results", "errors", "sddp"},

@@ -271,7 +271,7 @@ def test_options_travel_as_data_and_foreign_classes_are_refused() -> None:
     risky = replace(options(3), risk=CVaR(0.5))
     one = pycobre.train(problem(), options=risky)
     assert pycobre.train(problem(), options=risky, num_workers=2).policy_digest == one.policy_digest
-    with pytest.raises(OptionError, match=r"options\.risk: expected a plain value, got Mine"):
+    with pytest.raises(OptionError, match=r"options\.risk: expected one of pycobre's own classes, got Mine"):
         pycobre.train(problem(), options=replace(options(3), risk=Mine()), num_workers=2)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from fault_problem import request
 
 from pycobre.app.api import communicator_for, run_here
-from pycobre.app.cli.exits import exit_code
+from pycobre.app.failures import exit_code
 from pycobre.app.stop_switch import StopSwitch
 from pycobre.errors import CobreError
 

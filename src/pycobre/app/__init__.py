@@ -1,15 +1,27 @@
-"""The one pipeline behind Python, the command line and every launcher.
+"""The application: from a request to a directory of results, for Python, the command line and every launcher.
 
-request    what to run, as data that travels to workers
-study      a request made concrete: problem, options, samplers, tables
-pipeline   train, simulate and write, on any communicator; every rank calls it
-report     what a run hands back
-workers    the parent's side of `num_workers`: start ranks, pass events on, collect the report
-worker     a started rank's main program
-stopping   Ctrl-C, SIGTERM and callbacks that ask to stop
-arguments  what callers may pass
-options    settings of a problem by dotted path
-api        `train` and `simulate` as Python users call them
+api            `train` and `simulate` as Python users call them
+arguments      checks of what callers pass
+options        settings of a problem by dotted path
+build_request  from what a caller passes to a request
+request        what to run, as data that travels to workers
+run            run a request: here, as one rank of a launcher's job, or on workers
+backend        the backends by name, and this process's communicator
+job            the end of a launcher's job on an error
+workers        the parent's side of `num_workers`: start ranks, pass events on, collect the report
+worker         the main program of a started rank
+stop_switch    Ctrl-C, SIGTERM and callbacks that ask to stop
+study          a request made concrete: problem, options, samplers, tables
+case_study     the study of a case
+pipeline       train, simulate and write, on any communicator; every rank calls it
+share          what rank 0 alone does, and what all ranks learn of it
+origin         what a run was made from, by which a resumed run notices a changed case
+report         what a run returns
+failures       from an exception to an exit code and a hint
+streams        standard streams that are closed or that nobody reads
+results        a result directory: tables, files
+cli            the command line
+plot           reports and figures
 """
 
 from typing import TYPE_CHECKING

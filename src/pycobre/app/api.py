@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from pycobre._util.frozen import frozen
 from pycobre.app.arguments import at_least_one, callable_or_none
-from pycobre.app.stop_switch import StopSwitch, catching_signals
-from pycobre.app.workers import NAMES, WorkerInfo, choose_backend, run_on_workers, start_workers
-from pycobre.errors import InvalidBackend, OptionError
-from pycobre.events import Event, RankTiming
+from pycobre.app.backend import communicator_for
+from pycobre.app.build_request import build_request
+from pycobre.app.job import ending_job_without_communicator
+from pycobre.app.run import Callback, run_here, run_request, waiting_workers
+from pycobre.app.workers import WorkerInfo
+from pycobre.events import RankTiming
 
 # The rest is imported where it is needed: workers are started first, and load it at the same time.
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from pycobre.app.report import Report
-    from pycobre.app.request import CaseSource, ProblemSource, Request
-    from pycobre.comm import Communicator
     from pycobre.hydro.model import Case
-    from pycobre.launch.launcher import RankGroup
     from pycobre.problem import Problem
     from pycobre.sddp import Policy, TrainOptions
 
@@ -39,8 +35,6 @@ __all__ = [
     "train",
     "waiting_workers",
 ]
-
-Callback = Callable[[Event], object]
 
 
 @frozen(eq=False, repr=False)
@@ -119,20 +113,21 @@ def train(
     at_least_one("checkpoint_iterations", checkpoint_iterations, optional=True)
     callable_or_none("progress_callback", progress_callback)
     with waiting_workers(backend, num_workers) as group:
-        from pycobre.app.request import Request
-
-        request = Request(
-            source=_source(case_or_problem, config_overrides, options),
-            simulate=False,
-            threads=threads,
-            output=None if output is None else os.fspath(output),
-            resume=resume,
-            policy=_policy_bytes(warm_start),
-            checkpoint_iterations=checkpoint_iterations,
-            checkpoint_minutes=checkpoint_minutes,
-            listen=progress_callback is not None,
-            ask=progress_callback is not None,
-        )
+        with ending_job_without_communicator(backend, num_workers):
+            request = build_request(
+                case_or_problem,
+                config_overrides,
+                options,
+                policy=warm_start,
+                output=output,
+                simulate=False,
+                threads=threads,
+                resume=resume,
+                checkpoint_iterations=checkpoint_iterations,
+                checkpoint_minutes=checkpoint_minutes,
+                emit_events=progress_callback is not None,
+                confirm_each_iteration=progress_callback is not None,
+            )
         report, workers = run_request(request, backend, num_workers, progress_callback, group)
     return _training_result(report, workers)
 
@@ -158,25 +153,21 @@ def simulate(
     at_least_one("scenarios", scenarios, optional=True)
     callable_or_none("progress_callback", progress_callback)
     with waiting_workers(backend, num_workers) as group:
-        from pycobre.app.request import ProblemSource, Request
-
-        source = _source(case_or_problem, config_overrides, options)
-        if scenarios is None and isinstance(source, ProblemSource):
-            raise OptionError(
-                "scenarios: expected how many to simulate, got none: a problem has no configuration."
+        with ending_job_without_communicator(backend, num_workers):
+            request = build_request(
+                case_or_problem,
+                config_overrides,
+                options,
+                policy=policy,
+                output=output,
+                train=False,
+                simulate=True,
+                scenarios=scenarios,
+                threads=threads,
+                record=tuple(record),
+                emit_events=progress_callback is not None,
+                confirm_each_iteration=progress_callback is not None,
             )
-        request = Request(
-            source=source,
-            train=False,
-            simulate=True,
-            scenarios=scenarios,
-            threads=threads,
-            output=None if output is None else os.fspath(output),
-            policy=_policy_bytes(policy),
-            record=tuple(record),
-            listen=progress_callback is not None,
-            ask=progress_callback is not None,
-        )
         report, workers = run_request(request, backend, num_workers, progress_callback, group)
     from pycobre.app.results.files import as_arrow
     from pycobre.app.results.schemas import TABLES
@@ -192,145 +183,6 @@ def simulate(
         workers=workers,
         metadata=report.metadata,
     )
-
-
-def waiting_workers(backend: str, num_workers: int) -> AbstractContextManager[RankGroup | None]:
-    """Workers that load their modules while the caller reads and checks what they shall do; None for one process.
-
-    Leaving the context ends them, so that a case which turns out to be wrong leaves nothing behind.
-    """
-    at_least_one("num_workers", num_workers)
-    return (
-        nullcontext()
-        if num_workers == 1
-        else start_workers(num_workers, choose_backend(backend, num_workers))
-    )
-
-
-def run_request(
-    request: Request,
-    backend: str,
-    num_workers: int,
-    callback: Callback | None,
-    group: RankGroup | None = None,
-    switch: StopSwitch | None = None,
-) -> tuple[Report, tuple[WorkerInfo, ...] | None]:
-    """Run a request here or on workers, those of `group` if they have been started already.
-
-    Everything that can be known to be wrong is raised before any of them begins.
-    """
-    at_least_one("num_workers", num_workers)
-    at_least_one("threads", request.threads)
-    switch = switch or StopSwitch()
-    if num_workers > 1:
-        _require_sound(request)
-        _warn_of_idle_workers(request, num_workers)
-        with waiting_workers(backend, num_workers) if group is None else nullcontext(group) as started:
-            assert started is not None
-            return run_on_workers(request, started, callback, switch)
-    with communicator_for(backend) as comm:
-        return run_here(request, comm, callback, switch), None
-
-
-def run_here(request: Request, comm: Communicator, callback: Callback | None, switch: StopSwitch) -> Report:
-    """This rank's part of a run: signals and the callback ask it to stop after the iteration."""
-    raised: list[Exception] = []
-
-    def emit(event: Event) -> bool:
-        assert callback is not None
-        if raised:
-            return True
-        try:
-            return bool(callback(event))
-        except Exception as error:  # noqa: BLE001 - raised again after the iteration's checkpoint
-            raised.append(error)
-            return True
-
-    from pycobre.app.pipeline import execute
-
-    with catching_signals(switch):
-        report = execute(request, comm, None if callback is None else emit, switch)
-    if raised:
-        raise raised[0]
-    return report
-
-
-def communicator_for(backend: str) -> Communicator:
-    """This process's communicator: what the environment announces, or one rank of the backend asked for."""
-    if backend not in NAMES:
-        raise InvalidBackend(backend, NAMES)
-    from pycobre.comm import ShmConfig, TcpConfig, create_communicator
-
-    if backend == "shm" and "COBRE_SHM_NAME" not in os.environ:
-        return create_communicator(ShmConfig(f"pycobre-{os.getpid()}-{os.urandom(6).hex()}", 0, 1))
-    if backend == "tcp" and not any(name in os.environ for name in ("COBRE_TCP_RANK", "SLURM_PROCID")):
-        return create_communicator(TcpConfig(rank=0, size=1, port=0, bind_addr="127.0.0.1"))
-    return create_communicator(None if backend == "auto" else backend)
-
-
-def _source(
-    given: Case | Problem | str | os.PathLike[str],
-    overrides: Mapping[str, Any] | None,
-    options: TrainOptions | None,
-) -> CaseSource | ProblemSource:
-    from pycobre.app.request import CaseSource, ProblemSource
-
-    overrides = {} if overrides is None else overrides
-    if not isinstance(given, str | os.PathLike):
-        from pycobre.problem import Problem
-
-        if isinstance(given, Problem):
-            from pycobre.app.options import problem_options
-            from pycobre.sddp import TrainOptions
-
-            return ProblemSource(given, problem_options(options or TrainOptions(), overrides))
-    if options is not None:
-        raise OptionError("options: expected config_overrides for a case, got TrainOptions.")
-    from pycobre.hydro.files import load_case, with_overrides
-    from pycobre.hydro.model import Case
-
-    if not isinstance(given, Case | str | os.PathLike):
-        raise OptionError(
-            f"case: expected a Case, the directory of one or a Problem, got {type(given).__name__}. "
-            "`pycobre init` writes an example case."
-        )
-    case = given if isinstance(given, Case) else load_case(given)
-    return CaseSource(with_overrides(case, overrides))
-
-
-def _policy_bytes(policy: Policy | str | os.PathLike[str] | None) -> bytes | None:
-    if policy is None:
-        return None
-    from pycobre.sddp import Policy
-
-    return policy.to_bytes() if isinstance(policy, Policy) else Policy.load(Path(policy)).to_bytes()
-
-
-def _require_sound(request: Request) -> None:
-    """What building the study would refuse, said before workers come to it."""
-    from pycobre.app.request import CaseSource
-
-    if isinstance(request.source, CaseSource):
-        from pycobre.hydro.checks import require_sound
-
-        require_sound(request.source.case)
-
-
-def _warn_of_idle_workers(request: Request, workers: int) -> None:
-    from pycobre.app.request import ProblemSource
-
-    if not request.train:
-        return
-    if isinstance(request.source, ProblemSource):
-        passes = request.source.options.forward_passes
-    else:
-        passes = getattr(request.source.case.config.training.selection, "forward_passes", workers)
-    if workers > passes:
-        warnings.warn(
-            f"{workers} workers share {passes} forward passes: {workers - passes} of them will have nothing to do. "
-            "Use fewer workers or more passes.",
-            stacklevel=4,
-        )
 
 
 def _training_result(report: Report, workers: tuple[WorkerInfo, ...] | None) -> TrainingResult:

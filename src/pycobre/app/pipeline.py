@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 import pycobre
 from pycobre._util.files import remove_unfinished
+from pycobre.app.backend import backend_name
 from pycobre.app.origin import refuse_another_case, write_origin
 from pycobre.app.report import Report
 from pycobre.app.request import Request
+from pycobre.app.results.directory import METADATA, policy_file
 from pycobre.app.results.files import MANIFEST, write_json, write_manifest, write_table
 from pycobre.app.results.schemas import TABLES
 from pycobre.app.share import gathered_tables
@@ -36,7 +38,7 @@ from pycobre.sddp.training.checkpoint import (
     unpack_checkpoint,
 )
 
-__all__ = ["backend_name", "execute"]
+__all__ = ["execute"]
 
 Columns = dict[str, NDArray[Any]]
 _TABLES = {table.name: table for table in TABLES}
@@ -127,11 +129,6 @@ def _execute(
 def _asked_to_stop(comm: Communicator, should_stop: Callable[[], bool]) -> bool:
     """Whether any rank has been asked (collective): they hear of it at different moments, or only one does."""
     return bool(gather_arrays(comm, np.array([should_stop()])).any())
-
-
-def backend_name(comm: Communicator) -> str:
-    """The public name of a communicator's backend."""
-    return type(comm).__name__.removesuffix("Backend").lower()
 
 
 def training_tables(outcome: TrainingOutcome) -> dict[str, Columns]:
@@ -267,14 +264,15 @@ class _Writer:
 
     def policy(self, policy: Policy) -> None:
         def write(root: Path) -> None:
-            (root / "policy").mkdir(parents=True, exist_ok=True)
-            policy.save(root / "policy" / "policy.cobre")
+            path = policy_file(root)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            policy.save(path)
 
         self._do(write)
 
     def finish(self, metadata: Mapping[str, Any]) -> None:
         def write(root: Path) -> None:
-            write_json(root / "metadata.json", metadata)
+            write_json(root / METADATA, metadata)
             write_manifest(root)
 
         self._do(write)

@@ -60,8 +60,8 @@ class Request:
     policy: bytes | None = None
     checkpoint_iterations: int | None = None
     checkpoint_minutes: float | None = None
-    listen: bool = True  #: whether anybody wants to hear of events
-    ask: bool = False  #: whether the end of every iteration waits for the caller's word to go on
+    emit_events: bool = True  #: whether events are passed to the caller
+    confirm_each_iteration: bool = False  #: whether the end of every iteration waits for the caller's consent
     record: tuple[str, ...] = ()  #: variables of a problem whose simulated values are kept
 
     def to_bytes(self) -> bytes:
@@ -120,8 +120,8 @@ _PLAIN = (
     "resume",
     "checkpoint_iterations",
     "checkpoint_minutes",
-    "listen",
-    "ask",
+    "emit_events",
+    "confirm_each_iteration",
 )
 
 

@@ -13,6 +13,7 @@ import signal
 import sys
 import time
 import traceback
+from contextlib import suppress
 
 # All that a run may need, also what only some requests do: it is loaded while the parent reads the case.
 import pycobre.app.case_study
@@ -44,8 +45,8 @@ def main() -> int:
             channel.wait_for_payload()
             started = time.perf_counter()
             request = Request.from_bytes(payload())
-            if request.listen:
-                outbox = Outbox(channel, ask=request.ask and comm.rank == 0)
+            if request.emit_events:
+                outbox = Outbox(channel, ask=request.confirm_each_iteration and comm.rank == 0)
             report = execute(request, comm, outbox, switch)
             info = {"wall_time_ms": 1e3 * (time.perf_counter() - started), "pid": os.getpid()}
             body = report.to_bytes() if comm.rank == 0 else b""
@@ -73,8 +74,9 @@ def payload() -> bytes:
 def _leave(code: int) -> None:
     """End at once: all is told and closed, and the parent would wait for the interpreter to be taken apart."""
     atexit._run_exitfuncs()  # what others want done at the end is cheap, and may matter to them
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):  # nobody reads it: that is no failure of the rank
+            stream.flush()
     os._exit(code)
 
 

@@ -8,7 +8,9 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from pycobre._util.frozen import frozen
+from pycobre.app.backend import NAMES
 from pycobre.app.stop_switch import StopSwitch, catching_signals
+from pycobre.app.streams import open_standard_streams
 from pycobre.comm import available_backends
 from pycobre.comm.select import announced_size
 from pycobre.errors import (
@@ -28,11 +30,9 @@ if TYPE_CHECKING:
     from pycobre.app.report import Report
     from pycobre.app.request import Request
 
-__all__ = ["NAMES", "WorkerInfo", "choose_backend", "run_on_workers", "start_workers"]
+__all__ = ["WorkerInfo", "choose_backend", "run_on_workers", "start_workers"]
 
 T = TypeVar("T")
-
-NAMES = ("auto", "mpi", "tcp", "shm", "local")
 
 
 @frozen()
@@ -76,6 +76,7 @@ def choose_backend(backend: str, workers: int, environ: Mapping[str, str] | None
 
 def start_workers(workers: int, backend: str) -> RankGroup:
     """So many fresh processes, which load what they need and wait for a request: a context that ends them."""
+    open_standard_streams()  # else a socket to a worker could be its standard output
     return RankGroup("pycobre.app.worker", workers, backend)
 
 

@@ -11,7 +11,7 @@ import pytest
 import pycobre
 from pycobre import errors
 from pycobre.app.cli import COMMANDS, main, version
-from pycobre.app.cli.exits import describe, exit_code
+from pycobre.app.failures import describe, exit_code
 
 
 def test_help_lists_every_command(capsys):
@@ -34,16 +34,16 @@ def test_every_command_has_its_module_and_its_help(command, capsys):
 @pytest.mark.parametrize(
     ("words", "usage", "text", "hint"),
     [
-        ([], "pycobre [", "COMMAND", "`pycobre --help` says what there is"),
-        (["fly"], "pycobre [", "invalid choice: 'fly'", "`pycobre --help` says what there is"),
+        ([], "pycobre [", "COMMAND", "`pycobre --help` lists what there is"),
+        (["fly"], "pycobre [", "invalid choice: 'fly'", "`pycobre --help` lists what there is"),
         (["rnu", "x"], "pycobre [", "invalid choice: 'rnu'", "did you mean `pycobre run`?"),
         (["run", "x", "--wrokers=2"], "pycobre run", "--wrokers", "did you mean `--workers`?"),
-        (["run", "x", "y"], "pycobre run", "unrecognized arguments: y", "`pycobre run --help` says"),
+        (["run", "x", "y"], "pycobre run", "unrecognized arguments: y", "`pycobre run --help` lists"),
         (
             ["run", "x", "--iterations", "z"],
             "pycobre run",
             "invalid int value: 'z'",
-            "`pycobre run --help` says",
+            "`pycobre run --help` lists",
         ),
     ],
 )

@@ -101,7 +101,7 @@ def test_a_report_without_its_libraries_says_what_to_install(
     assert main(["report", str(case / "output"), "--no-png"]) == 2
     error, hint = capsys.readouterr().err.splitlines()
     assert 'install them with pip install "pycobre[plot]"' in error
-    assert hint.startswith("hint: install what is named above and type the same again")
+    assert hint.startswith("hint: install what is named above and repeat the command")
 
 
 def test_verify_prints_a_table_and_a_verdict(case: Path) -> None:

@@ -68,7 +68,7 @@ def test_the_widest_row_fits_into_80_columns():
     assert re.search(r"99999 +99,999,999,998 +99,999,999,999 +-999\.9 % +999999 +999,999 +59:59 min", shown)
     assert all(heading in shown for heading in HEADINGS)
     assert "resumed after iteration 50000\n" in shown
-    assert "Ctrl-C again stops at once\n" in shown
+    assert "Press Ctrl-C again to abort.\n" in shown
 
 
 def test_plain_lines_stay_within_80_columns_and_apart():

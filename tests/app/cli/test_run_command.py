@@ -5,6 +5,7 @@ import os
 import pty
 import re
 import select
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,6 +18,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "comm"))
 
 from mpi_environments import environment, mpiexec, require_environment, variables
 
+from pycobre.app.cli.screen import STOPPING
+from pycobre.app.results import open_results
 from pycobre.events import IterationFinished, TrainingFinished, TrainingStarted, event_from_dict
 
 SHORT = ("--iterations", "4", "--scenarios", "6")
@@ -82,7 +85,7 @@ def test_a_reader_that_goes_away_does_not_end_the_run(case: Path, tmp_path: Path
         process.stdout = None
         _, errors = process.communicate(timeout=PATIENCE_S)
     assert (tmp_path / "manifest.json").is_file(), errors
-    assert (process.returncode, errors) == (0, "pycobre: nobody reads the output any more; the run goes on\n")
+    assert (process.returncode, errors) == (0, "pycobre: stdout closed (broken pipe); the run continues.\n")
 
 
 def test_nobody_reads_the_table_either(case: Path, tmp_path: Path) -> None:
@@ -194,9 +197,7 @@ def test_an_interrupt_ends_after_the_iteration_and_resumes(workers: str, case: P
         rest = process.stdout.read()
         assert process.wait(PATIENCE_S) == 130
         assert process.stderr is not None
-        assert (
-            process.stderr.read() == "stopping when what is under way is done; Ctrl-C again stops at once\n"
-        )
+        assert process.stderr.read() == f"{STOPPING}\n"
     finished = [json.loads(line) for line in rest.splitlines() if "training_finished" in line]
     assert finished[0]["reason"] == "interrupted"
     reached = json.loads((tmp_path / "metadata.json").read_text())["iterations"]
@@ -361,3 +362,42 @@ def test_help_loads_nothing_heavy() -> None:
         "'matplotlib'",
     ):
         assert heavy not in done.stdout.splitlines()[-1]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("closed", ["<&- >&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_standard_streams_do_not_end_a_run(
+    closed: str, workers: str, case: Path, tmp_path: Path
+) -> None:
+    """A socket that took the place of a closed stream would receive what is printed."""
+    words = shlex.join(
+        [*PYCOBRE, "run", str(case), "--iterations", "2", "--scenarios", "2", "--workers", workers]
+    )
+    done = subprocess.run(
+        ["sh", "-c", f"{words} --output {tmp_path / 'out'} {closed}"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert open_results(tmp_path / "out").metadata["iterations"] == 2
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_closed_pipe_on_both_streams_does_not_end_a_run(workers: str, case: Path, tmp_path: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    words = ["run", str(case), "--iterations", "2", "--scenarios", "2", "--workers", workers]
+    try:
+        done = subprocess.run(
+            [*PYCOBRE, *words, "--output", str(tmp_path)],
+            stdout=writing,
+            stderr=writing,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+    finally:
+        os.close(writing)
+    assert done.returncode == 0
+    assert open_results(tmp_path).metadata["iterations"] == 2

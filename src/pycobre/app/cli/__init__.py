@@ -5,7 +5,14 @@ To add a command, write `cli/<name>.py` with
     def add_arguments(parser: argparse.ArgumentParser) -> None: ...
     def run(arguments: argparse.Namespace) -> int: ...          # the exit code
 
-and give it a line in `COMMANDS`. An exception becomes an exit code and a hint here, in one place (`exits`).
+and give it a line in `COMMANDS`. An exception becomes an exit code and a hint in one place (`app.failures`).
+
+commands   init, run, validate, migrate, simulate, report, compare, verify, doctor, replay, version
+parser     the argument parser and its hints
+display    what a run prints: header, events, summary
+screen     the events as a live table, plain lines or JSON lines
+progress   the numbers that a screen shows
+summary    the first and the last lines of a run
 """
 
 from __future__ import annotations
@@ -16,45 +23,47 @@ import warnings
 from collections.abc import Sequence
 
 import pycobre
-from pycobre.app.cli.exits import UNREAD, describe, exit_code, silence
 from pycobre.app.cli.parser import Parser
+from pycobre.app.failures import OUTPUT_CLOSED, describe, exit_code
+from pycobre.app.streams import discard, open_standard_streams, print_error
 from pycobre.errors import CobreError
 
 #: What each command does, in the order of `pycobre --help`.
 COMMANDS = {
     "init": "write a bundled example, or a synthetic system, as a case directory",
     "run": "train a policy for a case, simulate it and write the results",
-    "validate": "say everything that is wrong or doubtful about a case",
+    "validate": "report all errors and warnings of a case",
     "migrate": "write a case of the 0.5 form in the 0.18 form",
     "simulate": "simulate a trained policy on a case",
-    "report": "draw a run: one page that opens anywhere, and pictures",
-    "compare": "say whether two runs are the same, and where they differ",
-    "verify": "run a case in many ways and compare every bit of the results",
-    "doctor": "say what works on this machine, and why the rest does not",
-    "replay": "solve alone an LP that failed inside a run",
+    "report": "write an HTML report of a run, and its figures as PNG",
+    "compare": "compare two runs bit by bit and report the differences",
+    "verify": "run a case on all backends and compare the results bit by bit",
+    "doctor": "report which backends and packages work on this machine",
+    "replay": "re-solve a failed LP in isolation",
     "version": "print the version",
 }
 
-_NEXT = "Every command explains itself: pycobre COMMAND --help"
+_NEXT = "Options of a command: pycobre COMMAND --help"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
+    open_standard_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = _parser(words).parse(words)
-    warnings.showwarning = lambda message, *rest: print(f"warning: {message}", file=sys.stderr)
+    warnings.showwarning = lambda message, *rest: print_error(f"warning: {message}")
     command = importlib.import_module(f"pycobre.app.cli.{arguments.command}")
     try:
         code: int = command.run(arguments)
         sys.stdout.flush()
     except BrokenPipeError:
-        silence(sys.stdout)
-        return UNREAD
+        discard(sys.stdout)
+        return OUTPUT_CLOSED
     except (CobreError, OSError) as error:
-        print(describe(error), file=sys.stderr)
+        print_error(describe(error))
         return exit_code(error)
     except KeyboardInterrupt as error:
-        print("interrupted", file=sys.stderr)
+        print_error("interrupted")
         return exit_code(error)
     return code
 

@@ -31,7 +31,7 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Print usage, error and hint; end with the code of what cannot be understood."""
         self.print_usage(sys.stderr)
-        there = f"`{self.prog} --help` says what there is"
+        there = f"`{self.prog} --help` lists what there is"
         near = getattr(self, "_near", None)
         hint = f"did you mean `{near}`? {there}" if near else there
         self.exit(MISUNDERSTOOD, f"error: {message}\nhint: {hint}\n")

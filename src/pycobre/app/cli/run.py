@@ -4,26 +4,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pycobre.app.api import communicator_for, run_here, run_request, waiting_workers
-from pycobre.app.cli.exits import describe, exit_code, silence
+from pycobre.app.backend import backend_name, communicator_for
+from pycobre.app.failures import INTERRUPTED
+from pycobre.app.job import ending_job, ending_job_without_communicator
+from pycobre.app.results.directory import default_output
+from pycobre.app.run import run_here, run_request, waiting_workers
 from pycobre.app.stop_switch import StopSwitch
-from pycobre.comm.select import joins_mpi
-from pycobre.errors import BackendError, CobreError, OptionError
-from pycobre.events import Event
+from pycobre.errors import OptionError
 
 if TYPE_CHECKING:
     from pycobre.app.report import Report
     from pycobre.app.request import Request
     from pycobre.comm import Communicator
-    from pycobre.launch.launcher import RankGroup
 
-INTERRUPTED = 130
 # The least value of each option that counts something.
 _COUNTS = {
     "workers": 1,
@@ -47,10 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, help="seed of the opening tree and the forward paths")
     add_setting_arguments(parser)
     parser.add_argument(
-        "--resume", action="store_true", help="go on from the newest checkpoint in the output"
+        "--resume", action="store_true", help="continue from the newest checkpoint in the results directory"
     )
     parser.add_argument(
-        "--warm-start", type=Path, metavar="POLICY", help="begin with the cuts of a policy file"
+        "--warm-start", type=Path, metavar="POLICY", help="start with the cuts of a policy file"
     )
     parser.add_argument("--checkpoint-every", type=int, metavar="K", help="iterations between checkpoints")
 
@@ -60,7 +57,7 @@ def add_sharing_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workers", type=int, default=1, metavar="N", help="processes on this machine (1)")
     parser.add_argument("--backend", default="auto", help="auto, local, shm, tcp or mpi (auto)")
     parser.add_argument("--threads", type=int, default=1, metavar="T", help="threads of each process (1)")
-    parser.add_argument("--format", choices=("human", "json", "jsonl"), default="human", help="what to print")
+    parser.add_argument("--format", choices=("human", "json", "jsonl"), default="human", help="output format")
     parser.add_argument("--quiet", action="store_true", help="print the summary only")
 
 
@@ -72,69 +69,36 @@ def add_setting_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the case; 130 when it was interrupted and stopped after an iteration."""
+    return run_command(arguments, _request)
+
+
+def run_command(arguments: argparse.Namespace, make_request: Callable[[argparse.Namespace], Request]) -> int:
+    """Run the request of a command as its arguments say, displayed by rank 0; return the exit code."""
     check_counts(arguments)
     with waiting_workers(arguments.backend, arguments.workers) as group:
-        return run_shown(arguments, prepare(arguments, _request), group)
+        from pycobre.app.cli.display import Display  # loaded while the workers start
 
-
-def prepare(arguments: argparse.Namespace, make: Callable[[argparse.Namespace], Request]) -> Request:
-    """The request that `make` reads; where it cannot, a launcher's whole job ends with the error's exit code.
-
-    The other ranks would wait for this one to join MPI, some launchers for ever.
-    """
-    try:
-        return make(arguments)
-    except (CobreError, OSError) as error:
-        failure = error
-    if arguments.workers == 1 and joins_mpi(None if arguments.backend == "auto" else arguments.backend):
-        # Where this rank cannot join, the others cannot either, and its own error is the one to show.
-        with suppress(BackendError), communicator_for(arguments.backend) as comm:
-            _end_job(comm, failure)
-    raise failure
-
-
-def _end_job(comm: Communicator, error: Exception) -> None:
-    """Under MPI with several ranks: say the error and end the launcher's job with its exit code; else do nothing.
-
-    An exception that left the communicator's block would end the job too, with a traceback and the code 1.
-    """
-    from pycobre.app.pipeline import backend_name
-
-    if comm.size == 1 or backend_name(comm) != "mpi":
-        return
-    print(describe(error), file=sys.stderr, flush=True)
-    try:
-        sys.exit(exit_code(error))
-    except SystemExit:
-        comm.abort(f"{type(error).__name__}, as said above")  # its exit code is that of the exception in hand
-
-
-def run_shown(arguments: argparse.Namespace, request: Request, group: RankGroup | None) -> int:
-    """Run a request as the arguments say, on `group` if there is one, shown by rank 0; return the exit code."""
-    if arguments.workers > 1:
-        assert group is not None
-        with _Show(arguments, request, arguments.workers, group.backend) as show:
-            switch = StopSwitch(show.stopping)
-            report, _ = run_request(request, arguments.backend, arguments.workers, show, group, switch)
-            show.report(report)
-    else:
-        with communicator_for(arguments.backend) as comm:
-            try:
+        with ending_job_without_communicator(arguments.backend, arguments.workers):
+            request = make_request(arguments)
+        if group is not None:
+            with Display(arguments, request, arguments.workers, group.backend) as display:
+                switch = StopSwitch(display.stopping)
+                report, _ = run_request(request, arguments.backend, arguments.workers, display, group, switch)
+                display.finish(report)
+        else:
+            with communicator_for(arguments.backend) as comm, ending_job(comm):
                 report = _run_rank(arguments, request, comm)
-            except (CobreError, OSError) as error:
-                _end_job(comm, error)
-                raise
     return INTERRUPTED if report.metadata.get("termination_reason") == "interrupted" else 0
 
 
 def _run_rank(arguments: argparse.Namespace, request: Request, comm: Communicator) -> Report:
-    from pycobre.app.pipeline import backend_name
+    from pycobre.app.cli.display import Display
 
     if comm.rank != 0:
         return run_here(request, comm, None, StopSwitch())
-    with _Show(arguments, request, comm.size, backend_name(comm)) as show:
-        report = run_here(request, comm, show, StopSwitch(show.stopping))
-        show.report(report)
+    with Display(arguments, request, comm.size, backend_name(comm)) as display:
+        report = run_here(request, comm, display, StopSwitch(display.stopping))
+        display.finish(report)
     return report
 
 
@@ -147,8 +111,7 @@ def check_counts(arguments: argparse.Namespace) -> None:
 
 
 def _request(arguments: argparse.Namespace) -> Request:
-    from pycobre.app.request import CaseSource, Request
-    from pycobre.hydro.files import load_case, with_overrides
+    from pycobre.app.build_request import build_request
 
     overrides = settings(arguments)
     if arguments.iterations is not None:
@@ -157,20 +120,14 @@ def _request(arguments: argparse.Namespace) -> Request:
         overrides["training.selection.forward_passes"] = arguments.forward_passes
     if arguments.seed is not None:
         overrides["training.tree_seed"] = arguments.seed
-    case = with_overrides(load_case(arguments.case), overrides)
-    policy = None
-    if arguments.warm_start is not None:
-        from pycobre.sddp import Policy
-
-        policy = Policy.load(arguments.warm_start).to_bytes()
-    return Request(
-        source=CaseSource(case),
+    return build_request(
+        arguments.case,
+        overrides,
+        policy=arguments.warm_start,
+        output=arguments.output or default_output(arguments.case),
         scenarios=arguments.scenarios,
-        simulate=None if arguments.scenarios is None else arguments.scenarios > 0,
         threads=arguments.threads,
-        output=str(arguments.output or arguments.case / "output"),
         resume=arguments.resume,
-        policy=policy,
         checkpoint_iterations=arguments.checkpoint_every,
     )
 
@@ -187,58 +144,3 @@ def settings(arguments: argparse.Namespace) -> dict[str, Any]:
         except ValueError:
             found[path] = text
     return found
-
-
-class _Show:
-    """Everything that rank 0 shows: the header, the events as they come, the summary."""
-
-    def __init__(self, arguments: argparse.Namespace, request: Request, ranks: int, backend: str) -> None:
-        self._form: str = arguments.format
-        self._request = request
-        self._ranks = ranks
-        self._backend = backend
-        self._quiet: bool = arguments.quiet
-        self._stack = ExitStack()
-        self._screens: list[Any] = []
-        self._report: Report | None = None
-
-    def __enter__(self) -> _Show:
-        from pycobre.app.cli.screen import screen_for
-        from pycobre.app.cli.summary import header
-
-        if self._form == "human" and not self._quiet:
-            _say(header(self._request, self._ranks, self._backend))
-        self._screens.append(self._stack.enter_context(screen_for(self._form, self._quiet, sys.stdout)))
-        return self
-
-    def __call__(self, event: Event) -> None:
-        for screen in self._screens:
-            screen(event)
-
-    def stopping(self) -> None:
-        for screen in self._screens:
-            screen.stopping()
-
-    def report(self, report: Report) -> None:
-        self._report = report
-
-    def __exit__(self, *error: object) -> None:
-        self._stack.close()
-        if self._report is None:
-            return
-        if self._form == "human":
-            from pycobre.app.cli.summary import summary
-
-            _say(summary(self._report, self._request))
-        elif self._form == "json":
-            document = dict(self._report.metadata, output_dir=self._request.output)
-            document.pop("entities", None)
-            _say(json.dumps(document, indent=2))
-
-
-def _say(text: str) -> None:
-    """Print; a reader that has gone away does not end a run."""
-    try:
-        print(text, flush=True)
-    except BrokenPipeError:
-        silence(sys.stdout)

@@ -9,20 +9,20 @@ from __future__ import annotations
 import json
 import os
 import queue
-import sys
 import threading
 import time
+from contextlib import suppress
 from typing import IO, Any, Protocol
 
-from pycobre.app.cli.exits import silence
 from pycobre.app.cli.progress import Progress, amount, counted, duration, row
+from pycobre.app.streams import discard, print_error
 from pycobre.events import Event, IterationFinished, SimulationFinished, TrainingStarted, WarningRaised
 
 __all__ = ["JsonLines", "LineScreen", "LiveScreen", "Screen", "Silent", "screen_for"]
 
 HEADINGS = ("iteration", "lower bound", "upper bound", "gap", "cuts", "LP/s", "time")
 EVERY_S = 2.0
-STOPPING = "stopping when what is under way is done; Ctrl-C again stops at once"
+STOPPING = "Stopping after this iteration, with a checkpoint. Press Ctrl-C again to abort."
 
 
 class Screen(Protocol):
@@ -40,7 +40,8 @@ class _Plain:
     """Says on standard error that the run is about to stop: the other stream may be a file or a program's."""
 
     def stopping(self) -> None:
-        os.write(2, f"{STOPPING}\n".encode())  # sys.stderr may be in the middle of a line of its own
+        with suppress(OSError):  # nobody has to read it
+            os.write(2, f"{STOPPING}\n".encode())  # sys.stderr may be in the middle of a line of its own
 
 
 class Silent(_Plain):
@@ -205,8 +206,8 @@ class _Writer:
                     self._stream.flush()
             self._stream.flush()
         except BrokenPipeError:
-            silence(self._stream)
-            print("pycobre: nobody reads the output any more; the run goes on", file=sys.stderr)
+            discard(self._stream)
+            print_error("pycobre: stdout closed (broken pipe); the run continues.")
 
 
 def _aligned(cells: tuple[str, ...], widths: tuple[int, ...]) -> str:

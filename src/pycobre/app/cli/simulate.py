@@ -6,15 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pycobre.app.api import waiting_workers
-from pycobre.app.cli.run import (
-    add_setting_arguments,
-    add_sharing_arguments,
-    check_counts,
-    prepare,
-    run_shown,
-    settings,
-)
+from pycobre.app.cli.run import add_setting_arguments, add_sharing_arguments, run_command, settings
+from pycobre.app.results.directory import default_output, policy_file
 
 if TYPE_CHECKING:
     from pycobre.app.request import Request
@@ -33,24 +26,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Simulate and write the tables."""
-    check_counts(arguments)
-    with waiting_workers(arguments.backend, arguments.workers) as group:
-        return run_shown(arguments, prepare(arguments, _request), group)
+    return run_command(arguments, _request)
 
 
 def _request(arguments: argparse.Namespace) -> Request:
-    from pycobre.app.request import CaseSource, Request
-    from pycobre.hydro.files import load_case, with_overrides
-    from pycobre.sddp import Policy
+    from pycobre.app.build_request import build_request
 
-    case = with_overrides(load_case(arguments.case), settings(arguments))
-    path = arguments.policy or arguments.case / "output" / "policy" / "policy.cobre"
-    return Request(
-        source=CaseSource(case),
+    return build_request(
+        arguments.case,
+        settings(arguments),
+        policy=arguments.policy or policy_file(default_output(arguments.case)),
+        output=arguments.output or arguments.case / "simulation",
         train=False,
         simulate=True,
         scenarios=arguments.scenarios,
         threads=arguments.threads,
-        output=str(arguments.output or arguments.case / "simulation"),
-        policy=Policy.load(path).to_bytes(),
     )

@@ -14,9 +14,10 @@ from pycobre.errors import OutputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Results", "open_results"]
+__all__ = ["Results", "default_output", "open_results", "policy_file"]
 
 METADATA = "metadata.json"
+_OUTPUT = "output"
 _BY_NAME = {table.name: table for table in (*SIMULATION_TABLES, *PROBLEM_TABLES)}
 
 
@@ -56,7 +57,7 @@ class Results:
     @property
     def policy_path(self) -> Path:
         """The trained policy's file."""
-        return self.directory / "policy" / "policy.cobre"
+        return policy_file(self.directory)
 
     @property
     def files(self) -> dict[str, dict[str, Any]]:
@@ -69,12 +70,22 @@ class Results:
         return (self.directory / table.path).is_file()
 
 
+def default_output(case: str | os.PathLike[str]) -> Path:
+    """Where the results of a case directory are unless another place is named."""
+    return Path(case) / _OUTPUT
+
+
+def policy_file(directory: str | os.PathLike[str]) -> Path:
+    """The file of the trained policy in a result directory."""
+    return Path(directory) / "policy" / "policy.cobre"
+
+
 def open_results(directory: str | os.PathLike[str]) -> Results:
     """Open a result directory; raise `OutputError` where it is none."""
     root = Path(directory)
     if not root.is_dir():
         raise OutputError(f"{root}: there is no such result directory. Check the path.")
-    inside = root / "output"
+    inside = default_output(root)
     if not (root / METADATA).exists() and (inside / METADATA).is_file():
         raise OutputError(f"{root}: this is a case; its results are in {inside}. Give that directory.")
     return Results(root, read_json(root / METADATA))

@@ -1,14 +1,13 @@
 """From an exception to an exit code and a line that says what to do next.
 
 0 done   1 the case or an option is wrong   2 files   3 solver   4 processes or backend   130 interrupted
-141 nobody reads the output any more
+141 standard output was closed
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from pycobre.errors import (
     BackendError,
@@ -28,7 +27,19 @@ from pycobre.errors import (
 if TYPE_CHECKING:
     from pycobre.hydro.model.findings import Finding
 
-UNREAD = 141  # what a shell shows for a program that a closed pipe ended
+__all__ = [
+    "INTERRUPTED",
+    "OUTPUT_CLOSED",
+    "describe",
+    "exit_code",
+    "files_absent",
+    "findings_hint",
+    "hint",
+    "is_lost_rank",
+]
+
+INTERRUPTED = 130
+OUTPUT_CLOSED = 141  # what a shell shows for a program that a closed pipe ended
 _PAGE = "docs/guides/why-did-my-run-stop.md"
 _NO_FILES = "check that the path exists and may be read or written; `pycobre init` writes an example case"
 
@@ -38,7 +49,7 @@ def exit_code(error: BaseException) -> int:
     if isinstance(error, WorkerError) and isinstance(error.inner, CobreError | OSError | KeyboardInterrupt):
         return exit_code(error.inner)
     if isinstance(error, KeyboardInterrupt):
-        return 130
+        return INTERRUPTED
     if isinstance(error, CommError | BackendError | WorkerError):
         return 4
     if isinstance(error, SolverError):
@@ -52,19 +63,17 @@ def describe(error: BaseException) -> str:
     """What went wrong, and on the last line what to do about it."""
     plain = isinstance(error, OSError) and error.filename is not None and error.strerror is not None
     said = f"{error.filename}: {error.strerror}." if plain else str(error)  # type: ignore[attr-defined]
-    return f"error: {said}\nhint: {_hint(error)}"
+    return f"error: {said}\nhint: {hint(error)}"
 
 
-def silence(stream: IO[str]) -> None:
-    """Nobody reads `stream` any more: what is still written there goes nowhere, at the interpreter's end too."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, stream.fileno())
-    os.close(nowhere)
+def is_lost_rank(error: BaseException) -> bool:
+    """Whether a worker was ended from outside, by a signal, with nothing wrong in the run itself."""
+    return isinstance(error, WorkerError) and error.inner is None and (error.exit_code or 0) < 0
 
 
 def findings_hint(findings: Iterable[Finding]) -> str:
     """What to do about the errors among a case's findings."""
-    return _NO_FILES if files_absent(findings) else "errors of later layers may show once these are mended"
+    return _NO_FILES if files_absent(findings) else "errors of later layers may show once these are fixed"
 
 
 def files_absent(findings: Iterable[Finding]) -> bool:
@@ -76,27 +85,26 @@ def _files_absent(error: BaseException) -> bool:
     return isinstance(error, CaseError) and files_absent(error.findings)
 
 
-def _hint(error: BaseException) -> str:
+def hint(error: BaseException) -> str:
+    """What to do about it."""
     if isinstance(error, WorkerError) and isinstance(error.inner, CobreError | OSError):
-        return _hint(error.inner)
+        return hint(error.inner)
     if isinstance(error, SolverError) and error.bundle is not None:
-        return f"the failing LP is in {error.bundle}: solve it alone with `pycobre replay {error.bundle}`"
+        return f"the failing LP is in {error.bundle}: re-solve it in isolation with `pycobre replay {error.bundle}`"
     if isinstance(error, InitializationFailed | MissingConfiguration):
         return f"causes and remedies by message: {_PAGE}; `pycobre doctor` shows which backends work here"
     if isinstance(error, BackendError):
         return "`pycobre doctor` shows which backends work on this machine, and what the others need"
-    if isinstance(error, WorkerError) and error.inner is None and (error.exit_code or 0) < 0:
-        return (
-            f"--resume goes on from the newest checkpoint; who ends processes from outside, and why: {_PAGE}"
-        )
+    if is_lost_rank(error):
+        return f"--resume goes on from the newest checkpoint; what kills processes from outside: {_PAGE}"
     if isinstance(error, CommError | WorkerError):
         return f"the rank named above failed first; its own output says why ({_PAGE})"
     if isinstance(error, OSError) or _files_absent(error):
         return _NO_FILES
     if isinstance(error.__cause__, ImportError):
-        return "install what is named above and type the same again; `pycobre doctor` shows what is installed"
+        return "install what is named above and repeat the command; `pycobre doctor` shows what is installed"
     if isinstance(error, CaseError):
-        return "mend the files named above and look again with `pycobre validate CASE`"
+        return "correct the files named above and check again with `pycobre validate CASE`"
     if isinstance(error, OptionError):
         return "`pycobre COMMAND --help` lists the options, docs/reference/case-format.md the settings"
     if isinstance(error, PolicyError | OutputError):

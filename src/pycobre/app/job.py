@@ -1,0 +1,59 @@
+"""The end of a launcher's job when one of its ranks fails.
+
+MPI's ranks wait for each other, with some launchers for ever, so the error of one of them has to end the job. The
+exit code is the one that the command line documents, for Python programs too.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+from pycobre.app.backend import backend_name, communicator_for
+from pycobre.app.failures import describe, exit_code
+from pycobre.app.streams import print_error
+from pycobre.comm.select import joins_mpi
+from pycobre.errors import BackendError, CobreError
+
+if TYPE_CHECKING:
+    from pycobre.comm import Communicator
+
+__all__ = ["ending_job", "ending_job_without_communicator"]
+
+
+@contextmanager
+def ending_job(comm: Communicator) -> Iterator[None]:
+    """Under MPI with several ranks an error inside ends the launcher's job with its exit code.
+
+    An exception that left the communicator's own block would end the job too, with a traceback and the code 1.
+    """
+    try:
+        yield
+    except (CobreError, OSError) as error:
+        _end_job(comm, error)
+        raise
+
+
+@contextmanager
+def ending_job_without_communicator(backend: str, workers: int) -> Iterator[None]:
+    """The same for what is done before the communicator is there: the other ranks wait for this one to join."""
+    try:
+        yield
+    except (CobreError, OSError) as error:
+        if workers == 1 and joins_mpi(None if backend == "auto" else backend):
+            # Where this rank cannot join, the others cannot either, and its own error is the one to show.
+            with suppress(BackendError), communicator_for(backend) as comm:
+                _end_job(comm, error)
+        raise
+
+
+def _end_job(comm: Communicator, error: Exception) -> None:
+    if comm.size == 1 or backend_name(comm) != "mpi":
+        return
+    print_error(describe(error))
+    try:
+        sys.exit(exit_code(error))
+    except SystemExit:
+        comm.abort(f"{type(error).__name__}, as said above")  # its exit code is that of the exception in hand
