@@ -14,7 +14,7 @@ stop_switch    Ctrl-C, SIGTERM and callbacks that ask to stop
 study          a request made concrete: problem, options, samplers, tables
 case_study     the study of a case
 pipeline       train, simulate and write, on any communicator; every rank calls it
-share          what rank 0 alone does, and what all ranks learn of it
+share          the tables of all ranks on rank 0
 origin         what a run was made from, by which a resumed run notices a changed case
 report         what a run returns
 failures       from an exception to an exit code and a hint
