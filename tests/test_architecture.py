@@ -62,6 +62,7 @@ IMPORTS: dict[str, set[str]] = {
         "hydro.files",
         "hydro.model",
         "hydro.uncertainty",
+        "sddp",
         "solver",
     },
     "app.plot": {"_util", "app.results", "errors", "sddp"},
