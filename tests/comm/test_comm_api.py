@@ -183,11 +183,11 @@ def test_a_region_is_closed_once_by_whoever_comes_first():
 def test_a_region_that_is_dropped_is_closed():
     closed = []
 
-    class Witness(Region):
+    class Recording(Region):
         def _close(self) -> None:
             closed.append(True)
 
-    region = Witness()
+    region = Recording()
     del region
     assert closed == [True]
 

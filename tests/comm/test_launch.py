@@ -145,8 +145,8 @@ def test_a_rank_that_stalls_after_the_others_ended_is_named_and_killed(backend: 
         collect(group)
     pid = group.ranks[1].process.pid
     assert str(caught.value) == (
-        f"worker 1 failed: CollectiveFailed: the end of the run: rank 1 (process {pid}) lives but did not end "
-        "within 0.5 s after the others. It is stopped or stuck."
+        f"worker 1 failed: CollectiveFailed: the end of the run: rank 1 (process {pid}) did not end "
+        "within 0.5 s after the others: it is stopped or stuck."
     )
     assert gone(group)
 

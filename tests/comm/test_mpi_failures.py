@@ -124,7 +124,7 @@ def test_a_stopped_rank_is_named_when_patience_ends(library: str, tmp_path: Path
 def test_a_killed_rank_is_named(library: str, tmp_path: Path) -> None:
     job = run(library, "die", tmp_path)
     assert job.code != 0
-    # Open MPI's launcher, or a rank of ours, or the witness; MPICH's launcher blames one that it killed itself.
+    # By Open MPI's launcher, a rank or the failure monitor; MPICH's launcher reports one that it killed itself.
     said = r"rank 1 with PID \d+|pycobre: rank 1 \(process \d+ on \S+\) died"
     assert re.search(said, job.output), job.output
 
@@ -133,7 +133,7 @@ def test_a_killed_rank_is_named(library: str, tmp_path: Path) -> None:
 def test_a_rank_that_leaves_early_is_named(library: str, name: str, tmp_path: Path) -> None:
     job = run(library, name, tmp_path)
     assert job.code != 0
-    assert "needs rank 1 in allreduce, collective 2 of this communicator" in job.output
+    assert "needs it in allreduce, collective 2 of this communicator" in job.output
     assert "but rank 1 closed it, or came to its end, after collective 1" in job.output
 
 

@@ -100,9 +100,9 @@ def test_a_rank_leaves_outside_a_collective(manner: str, moment: str, tmp_path: 
 WORDS_INSIDE = {
     "kill": "ended without closing its communicator",
     "exit at once": "ended without closing its communicator",
-    "exception": "left a collective because a signal handler raised while it waited",
+    "exception": "broke off a collective: a signal handler raised while it waited",
     "close": "rank 1 (process ",
-    "exit": "left a collective because a signal handler raised while it waited",
+    "exit": "broke off a collective: a signal handler raised while it waited",
 }
 EXIT_CODES_INSIDE = {**EXIT_CODES, "close": 1}  # the thread that waited got an exception
 
@@ -124,7 +124,7 @@ def test_a_stopped_rank_is_blamed_at_the_timeout_and_learns_of_it(moment: str, t
         accounts = [cast.account(rank) for rank in (0, 2)]
         for account in accounts:
             assert account.blamed == ODD
-            assert f"lives but did not come within {SHORT_S:g} s" in account.text
+            assert f"did not respond for {SHORT_S:g} s" in account.text
             assert "COBRE_SHM_TIMEOUT_SECS" in account.text
             assert account.seconds < SHORT_S + PROMPT_S
         assert max(account.waited for account in accounts) > 0.9 * SHORT_S

@@ -43,14 +43,14 @@ def interrupted_by_ctrl_c(comm: Communicator, directory: str) -> str:
             Path(directory, "interrupted").touch()
         else:
             raise AssertionError("the barrier completed")
-        with pytest.raises(CollectiveFailed, match="left a collective because a signal handler raised"):
+        with pytest.raises(CollectiveFailed, match="broke off a collective: a signal handler raised"):
             comm.barrier()
         return "interrupted"
     until_exists(Path(directory, "entering"))
     until_asleep(pid)
     os.kill(pid, signal.SIGINT)
     until_exists(Path(directory, "interrupted"))
-    with pytest.raises(CollectiveFailed, match=r"rank 0 \(process \d+\) left a collective") as caught:
+    with pytest.raises(CollectiveFailed, match=r"rank 0 \(process \d+\) broke off a collective") as caught:
         comm.barrier()
     assert caught.value.rank == 0
     return "told"

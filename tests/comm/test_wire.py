@@ -84,18 +84,18 @@ def test_where_reductions_are_folded_is_the_same_on_all_ranks() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (CALL, "allreduce (collective 7, 4 × float64, sum)"),
-        (CALL._replace(reduce=9), "allreduce (collective 7, 4 × float64, operator 9)"),
-        (CALL._replace(operation=Operation.BARRIER), "barrier (collective 7)"),
+        (CALL, "allreduce(4 of float64, sum) as collective 7"),
+        (CALL._replace(reduce=9), "allreduce(4 of float64, operator 9) as collective 7"),
+        (CALL._replace(operation=Operation.BARRIER), "barrier() as collective 7"),
         (
             CALL._replace(operation=Operation.BROADCAST, root=2),
-            "broadcast (collective 7, 4 × float64, root 2)",
+            "broadcast(4 of float64, root 2) as collective 7",
         ),
         (
             CALL._replace(letter=ord("V"), itemsize=12),
-            "allreduce (collective 7, 4 × dtype 'V' of 12 bytes, sum)",
+            "allreduce(4 of dtype 'V' of 12 bytes, sum) as collective 7",
         ),
-        (CALL._replace(letter=ord("b"), itemsize=1), "allreduce (collective 7, 4 × bool, sum)"),
+        (CALL._replace(letter=ord("b"), itemsize=1), "allreduce(4 of bool, sum) as collective 7"),
         (CALL._replace(operation=99), "an unknown operation 99"),
     ],
 )
@@ -114,8 +114,8 @@ def test_disagreement_in_words() -> None:
     mine = gather.header(Kind.CALL, offset=2, length=16)
     other = gather._replace(layout=1)
     assert both(mine, gather._replace(elements=6).header(Kind.CALL, offset=3, length=24)) == (
-        "the ranks do not make the same call: rank 0 calls allgatherv (collective 7, 4 × float64) with 2 of its "
-        "own, rank 2 calls allgatherv (collective 7, 6 × float64) with 3 of its own. Every rank must make the "
+        "the ranks do not make the same call: rank 0 calls allgatherv(4 of float64) as collective 7 with 2 of its "
+        "own, rank 2 calls allgatherv(6 of float64) as collective 7 with 3 of its own. All ranks must make the "
         "same collectives in the same order."
     )
     assert ", with other counts." in both(mine, other.header(Kind.CALL, offset=2, length=16))
@@ -130,7 +130,11 @@ ADDRESSES = {2: "10.0.0.3:41000"}
 @pytest.mark.parametrize(
     ("trouble", "blamed", "words"),
     [
-        (Trouble(What.HANGUP, 2), 2, "rank 2 (10.0.0.3:41000) is gone: the connection ended without a word."),
+        (
+            Trouble(What.HANGUP, 2),
+            2,
+            "rank 2 (10.0.0.3:41000) is gone: the connection was closed without a shutdown message.",
+        ),
         (Trouble(What.HANGUP, 2, 104), 2, "rank 2 (10.0.0.3:41000) is gone: Connection reset by peer."),
         (Trouble(What.HANGUP, 2, 110), 2, "the host of rank 2 (10.0.0.3:41000) no longer answers"),
         (
@@ -138,13 +142,13 @@ ADDRESSES = {2: "10.0.0.3:41000"}
             2,
             "rank 2 (10.0.0.3:41000) closed its communicator after 1 collective.",
         ),
-        (Trouble(What.SILENCE, 2), 2, "nothing was heard from rank 2 (10.0.0.3:41000) for 60 s"),
+        (Trouble(What.SILENCE, 2), 2, "rank 2 (10.0.0.3:41000) did not respond for 60 s"),
         (Trouble(What.FAILURE, 1, 0, b"rank 1 aborted: no"), 1, "rank 1 aborted: no"),
         (Trouble(What.FAILURE, NOBODY, 0, b"\xff"), None, "�"),
         (
             Trouble(What.MALFORMED, 2, 0, b"\x09" + b"\0" * 63),
             2,
-            "sent a frame that has no place here (kind 9,",
+            "protocol error: unexpected frame of rank 2 (10.0.0.3:41000) (kind 9,",
         ),
         (Trouble(What.INTERRUPTED, 0), 0, "rank 0 was interrupted"),
     ],

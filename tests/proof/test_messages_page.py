@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import inspect
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -19,8 +18,7 @@ from pycobre._util import container, files
 from pycobre.app.cli.screen import STOPPING
 from pycobre.app.origin import refuse_another_case, write_origin
 from pycobre.app.workers import choose_backend
-from pycobre.comm import ShmConfig, TcpConfig, create_communicator
-from pycobre.comm.mpi import failure_monitor as mpi_witness
+from pycobre.comm import ShmConfig, TcpConfig, create_communicator, failure
 from pycobre.comm.mpi import job as mpi_job
 from pycobre.comm.mpi import watch as mpi_watch
 from pycobre.comm.shm import segment as shm_segment
@@ -111,15 +109,8 @@ def of_mpi(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
         mpi = SimpleNamespace(COMM_WORLD=world, Is_initialized=lambda: True, Is_finalized=lambda: False)
         mpi_job._abort_after(mpi, ValueError, "")
         yield f"pycobre: {reports[-1]}"
-    # Said when a launcher is slow, as test_mpi_watch shows; here the words are compared with their source.
-    ended = re.search(r'f"(rank .* still lives )"\s+f"(\{.*? later)"', inspect.getsource(mpi_watch))
-    assert ended is not None
-    names = {"rank": 2, "code": 1, "self": SimpleNamespace(_rank=0), "_LAUNCHER_GRACE_S": 10.0}
-    yield f"pycobre: {(ended[1] + ended[2]).format(**names)}"
-    # Said by a process of its own, which test_mpi_failures hears; here the words are compared with its source.
-    said = re.search(r'f"(pycobre: .*died, and the job with it)\\n"', inspect.getsource(mpi_witness))
-    assert said is not None
-    yield said[1].replace("{rank}", "1").replace("{process}", "4711").replace("{host}", "node7")
+    yield f"pycobre: {failure.outlived_the_job(0, 2, 1, 10.0)}"
+    yield failure.MONITOR_REPORT.format(rank=1, process=4711, host="node7")
 
 
 def of_starting() -> Iterator[str]:

@@ -4,6 +4,7 @@
     checks       every precondition, once
     fold         ReduceOp and the rank-order reduction
     collectives  what programs build of them: rows of all ranks, bytes or an error of one
+    failure      what can go wrong between ranks, one sentence for each kind
     config       ShmConfig, TcpConfig and their environment variables
     slurm        ranks and hosts of a Slurm step, as the tcp backend needs them
     select       from the environment to a backend

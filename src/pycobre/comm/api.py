@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pycobre.comm import checks
+from pycobre.comm.failure import aborted
 from pycobre.comm.fold import ReduceOp
 from pycobre.errors import CollectiveFailed, CommError, InvalidCommunicator
 
@@ -167,7 +168,7 @@ class Communicator(ABC):
         if not self._closed and not self._aborted:
             self._aborted = True
             if self._refusal is None:
-                message = f"rank {self._rank} aborted: {reason}"
+                message = aborted(self._rank, reason)
                 self._refusal = CollectiveFailed("abort", 0, message, rank=self._rank)
             self._abort(reason)
 

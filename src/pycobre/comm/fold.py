@@ -29,6 +29,11 @@ class ReduceOp(enum.Enum):
     MAX = "max"
 
 
+#: How other processes and the native code name an operator.
+REDUCE_CODES = {ReduceOp.SUM: 1, ReduceOp.MIN: 2, ReduceOp.MAX: 3}
+REDUCE_NAMES = {code: op.value for op, code in REDUCE_CODES.items()}
+
+
 def fold_into(out: np.ndarray[Any, Any], parts: Iterable[np.ndarray[Any, Any]], op: ReduceOp) -> None:
     """Fold `parts`, given in rank order, into `out`, which is overwritten.
 

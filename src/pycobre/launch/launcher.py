@@ -24,6 +24,7 @@ from types import TracebackType
 from pycobre._util.error_record import decode_error
 from pycobre._util.pidfd import open_pidfd
 from pycobre.comm.config import ShmConfig, TcpConfig
+from pycobre.comm.failure import did_not_end, rank_name
 from pycobre.errors import CollectiveFailed, CommError, InitializationFailed, InvalidBackend, WorkerError
 from pycobre.launch.channel import CHANNEL_FD_VARIABLE, PAYLOAD_FD_VARIABLE, Kind, MessageBuffer, frame
 
@@ -319,10 +320,7 @@ class RankGroup:
 
 def silent_rank(rank: int, process: int, patience_s: float) -> CollectiveFailed:
     """The error of a rank that did not end with the others."""
-    message = (
-        f"rank {rank} (process {process}) lives but did not end within {patience_s:g} s after the others. "
-        "It is stopped or stuck."
-    )
+    message = did_not_end(rank_name(rank, process=process), patience_s)
     return CollectiveFailed("the end of the run", 0, message, rank=rank)
 
 

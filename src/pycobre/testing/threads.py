@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from pycobre.comm import failure
 from pycobre.comm.api import Buffer, Communicator, ReduceOp, SharedMemoryProvider, SharedRegion
 from pycobre.comm.fold import fold_into
 from pycobre.errors import AllocationFailed, CollectiveFailed
@@ -49,7 +50,7 @@ class _Meeting:
                 return
             self._raise_failure(operation)
             absent = min(set(range(self.size)) - self._arrived)
-            self._failure = absent, f"rank {absent} did not come within {self.timeout_s} s"
+            self._failure = absent, failure.silent(f"rank {absent}", self.timeout_s, "timeout_s")
             self._changed.notify_all()
             self._raise_failure(operation)
 
@@ -105,7 +106,7 @@ class ThreadBackend(Communicator, SharedMemoryProvider):
         slots = list(self._meeting.slots)
         for rank, (other, _) in enumerate(slots):
             if other != slots[0][0]:
-                message = f"the ranks disagree: rank 0 calls {slots[0][0]}, rank {rank} calls {other}"
+                message = failure.different_calls(0, slots[0][0], rank, other)
                 self._meeting.fail(rank, message)
                 raise CollectiveFailed(operation, 0, message, rank=rank)
         return [value for _, value in slots]
@@ -137,10 +138,10 @@ class ThreadBackend(Communicator, SharedMemoryProvider):
         self._meeting.wait(self._rank, "barrier")
 
     def _close(self) -> None:
-        self._meeting.fail(self._rank, f"rank {self._rank} has closed its communicator")
+        self._meeting.fail(self._rank, failure.left(f"rank {self._rank}"))
 
     def _abort(self, reason: str) -> None:
-        self._meeting.fail(self._rank, f"rank {self._rank} aborted: {reason}")
+        self._meeting.fail(self._rank, failure.aborted(self._rank, reason))
 
     def _create_shared_region(self, count: int, dtype: np.dtype[Any]) -> ThreadRegion:
         array: Buffer | AllocationFailed | None = None

@@ -2,8 +2,8 @@
 
 allgatherv, broadcast and barrier are MPI's own. allreduce is not: MPI leaves the order of its terms to the
 library, so here the contributions are moved by MPI and folded by us, in rank order. Regions are MPI shared
-windows. See `mpi_runtime` for the start, `mpi_job` for the end, `mpi_errors` for the errors, `mpi_watch` and
-`mpi_witness` for lost ranks.
+windows. See `runtime` for the start, `job` for the end, `errors` for the errors, `watch` and `failure_monitor` for
+lost ranks.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class MpiBackend(Communicator, SharedMemoryProvider):
                 mpi_job.install_abort_hooks(mpi)
                 self._watch = self._watch_peers()
                 if whole_world:
-                    mpi_job.call_witness(mpi, self._node, self._rank)
+                    mpi_job.start_monitor(mpi, self._node, self._rank)
         except mpi.Exception as error:
             raise InitializationFailed("mpi", f"MPI refused a communicator of its own: {error}") from error
         self._is_leader: bool = self._node.rank == 0

@@ -25,7 +25,8 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from pycobre._util.pidfd import pidfds_work
-from pycobre.comm.mpi.failure_monitor import Witness, start_witness
+from pycobre.comm.failure import MONITOR_REPORT
+from pycobre.comm.mpi.failure_monitor import FailureMonitor, start_failure_monitor
 from pycobre.comm.mpi.library import find_launcher
 from pycobre.comm.mpi.watch import PeerWatch
 
@@ -40,8 +41,8 @@ _watches: list[PeerWatch] = []
 _end_noticed = False
 _hooks_installed = False
 _failed = False
-_witness: Witness | None = None
-_witness_called = False
+_monitor: FailureMonitor | None = None
+_monitor_started = False
 
 
 def finalise_at_exit(mpi: Any) -> None:
@@ -84,34 +85,34 @@ def distrust() -> None:
     _failed = True
 
 
-def call_witness(mpi: Any, node: Any, rank: int) -> None:
-    """Let one rank per node start a witness of its ranks, where the launcher does not say who died.
+def start_monitor(mpi: Any, node: Any, rank: int) -> None:
+    """Let one rank per node start a failure monitor of its ranks, where the launcher does not report who died.
 
-    Collective over `node`; done once per process. A rank that cannot reach the witness goes without: there is
-    none any more when another rank is already ending the job.
+    Collective over `node`; done once per process. A rank that cannot reach the monitor goes without: it has ended
+    when another rank is already ending the job.
     """
-    global _witness, _witness_called
+    global _monitor, _monitor_started
     launcher = find_launcher(os.environ)
-    if _witness_called or launcher is None or launcher.family != "MPICH" or not pidfds_work():
+    if _monitor_started or launcher is None or launcher.family != "MPICH" or not pidfds_work():
         return
-    _witness_called = True
+    _monitor_started = True
     packed = bytearray(_ADDRESS_BYTES)
     if node.rank == 0:
         try:
-            address = start_witness(node.size)
+            address = start_failure_monitor(node.size, MONITOR_REPORT)
         except (OSError, subprocess.SubprocessError) as error:
-            log.warning("mpi: no witness of the ranks could be started (%s)", error)
+            log.warning("mpi: the failure monitor could not be started (%s)", error)
             address = b""
         packed[: len(address) + 1] = bytes([len(address)]) + address
     node.Bcast(packed, 0)
     if not packed[0]:
         return
     try:
-        _witness = Witness(rank, bytes(packed[1 : 1 + packed[0]]))
+        _monitor = FailureMonitor(rank, bytes(packed[1 : 1 + packed[0]]))
     except OSError as error:
-        log.info("mpi: rank %d did not reach the witness of its node (%s)", rank, error)
+        log.info("mpi: rank %d did not reach the failure monitor of its node (%s)", rank, error)
     else:
-        before_finalise(mpi, _witness.leave)
+        before_finalise(mpi, _monitor.leave)
 
 
 def end_job(mpi: Any, message: str, code: int = 1) -> NoReturn:
@@ -129,8 +130,8 @@ def end_job(mpi: Any, message: str, code: int = 1) -> NoReturn:
         # Not through sys.stderr: another thread may hold its lock, and nobody will release it any more.
         os.write(2, f"pycobre: {message}\n".encode(errors="replace"))
         _wait_until_read(1, 2)
-    if _witness is not None:
-        _witness.hush()
+    if _monitor is not None:
+        _monitor.suppress()
     # MPI_Abort may need the very call that another thread is stuck in; the alarm ends us then, and the
     # launcher ends a job of which a process died.
     signal.alarm(_ABORT_GRACE_S)

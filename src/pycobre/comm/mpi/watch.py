@@ -27,6 +27,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from pycobre._util.pidfd import open_pidfd
+from pycobre.comm import failure
 
 CARD_BYTES = 64
 _CARD = struct.Struct("<qqqq")  # rank, process, process namespace, length of the notices' address after it
@@ -190,17 +191,12 @@ class PeerWatch:
         for peer in tuple(watched.values()):
             self._looks[peer.rank] = self._looks.get(peer.rank, 0) + 1 if _is_stopped(peer.process) else 0
             if self._looks[peer.rank] >= _LOOKS:
-                text = self._fate(peer, f"has been stopped for {self._patience_s:g} s")
-                self._report(f"{text}. COBRE_MPI_TIMEOUT_SECS sets the patience", watched)
+                text = failure.stopped(_name(peer), self._patience_s)
+                advice = "If that is intended, raise COBRE_MPI_TIMEOUT_SECS."
+                self._report(f"{text}; {failure.progress(self._rank, *self.latest)}. {advice}", watched)
 
     def _death(self, peer: Card) -> str:
-        return self._fate(peer, "died")
-
-    def _fate(self, peer: Card, what: str) -> str:
-        operation, sequence = self.latest
-        where = f"{operation}, collective {sequence}" if sequence else "no collective yet"
-        host = socket.gethostname()
-        return f"rank {peer.rank} (process {peer.process} on {host}) {what}; rank {self._rank} had come to {where}"
+        return f"{_name(peer)} died; {failure.progress(self._rank, *self.latest)}"
 
     def _report(self, text: str, living: dict[int, Card]) -> None:
         below = sum(peer.rank < self._rank for peer in living.values())
@@ -216,19 +212,18 @@ class PeerWatch:
             if stop.poll(1000 * _LAUNCHER_GRACE_S + turn_ms):
                 return
             rank, code = self._ending
-            text = (
-                f"rank {rank} ended the job with code {code}, but rank {self._rank} still lives "
-                f"{_LAUNCHER_GRACE_S:g} s later"
-            )
+            text = failure.outlived_the_job(self._rank, rank, code, _LAUNCHER_GRACE_S)
         self._on_loss(text)
 
 
 def departure(rank: int, operation: str, sequence: int, lost: int, last: int) -> str:
     """Say that `rank` waits, or would wait, in vain for rank `lost`, which has left."""
-    return (
-        f"rank {rank} needs rank {lost} in {operation}, collective {sequence} of this communicator, but rank "
-        f"{lost} closed it, or came to its end, after collective {last}"
-    )
+    waiting = f"rank {rank} needs it in {operation}, collective {sequence} of this communicator"
+    return failure.left(failure.rank_name(lost), last, waiting)
+
+
+def _name(peer: Card) -> str:
+    return failure.rank_name(peer.rank, process=peer.process, host=socket.gethostname())
 
 
 def _is_stopped(process: int) -> bool:

@@ -1,7 +1,7 @@
 """Ranks of one machine, without MPI: collectives and regions in shared memory.
 
-Waiting and copying is native (`pycobre._native.shm`); meeting the other ranks is in `shm_segment`, the words
-for what went wrong are in `shm_failure`. See docs/explanation/backends/shm.md for how it works and why.
+Waiting and copying is native (`pycobre._native.shm`); `segment` finds the other ranks, `failure` says what went
+wrong. See docs/explanation/backends/shm.md for how it works and why.
 """
 
 from __future__ import annotations
@@ -15,12 +15,10 @@ import numpy as np
 from pycobre._native import shm as native
 from pycobre.comm.api import Buffer, Communicator, ReduceOp, SharedMemoryProvider, SharedRegion
 from pycobre.comm.config import ShmConfig
-from pycobre.comm.fold import fold_into
+from pycobre.comm.fold import REDUCE_CODES, fold_into
 from pycobre.comm.shm import segment as shm_segment
 from pycobre.comm.shm.failure import ALLREDUCE, BARRIER, FENCE, REGION, VIEW_SEQUENCES, collective_failed
 from pycobre.errors import AllocationFailed
-
-_REDUCE_CODES = {ReduceOp.SUM: 1, ReduceOp.MIN: 2, ReduceOp.MAX: 3}
 
 
 class ShmBackend(native.UsualCollectives, Communicator, SharedMemoryProvider):
@@ -92,7 +90,7 @@ class ShmBackend(native.UsualCollectives, Communicator, SharedMemoryProvider):
         """Reduce a dtype for which there is no native kernel: gather everything, fold in Python."""
         parts = np.empty((self._size, send.size), send.dtype)
         tag = _dtype_tag(send)
-        failure = self._channel.exchange(sequence, ALLREDUCE, _REDUCE_CODES[op], tag, send.size, send, parts)
+        failure = self._channel.exchange(sequence, ALLREDUCE, REDUCE_CODES[op], tag, send.size, send, parts)
         if failure is None:
             fold_into(recv, list(parts), op)
         return failure

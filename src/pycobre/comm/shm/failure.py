@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pycobre.comm import failure as failure_text
+from pycobre.comm.fold import REDUCE_NAMES
 from pycobre.errors import CollectiveFailed
 
 if TYPE_CHECKING:
@@ -20,7 +22,6 @@ _OPERATIONS = {
     REGION: "create_shared_region",
     FENCE: "fence",
 }
-_REDUCTIONS = {1: "sum", 2: "min", 3: "max"}
 _DEAD, _LEFT, _STALLED, _ABORTED, _INTERRUPTED, _MISMATCH, _UNREADABLE = range(1, 8)
 _TYPE_CLASSES = {"i": "int", "u": "uint", "f": "float", "c": "complex", "b": "bool"}
 
@@ -31,45 +32,33 @@ VIEW_SEQUENCES = 1 << 48
 def collective_failed(operation: str, failure: Failure, rank: int, timeout_s: float) -> CollectiveFailed:
     """The exception rank `rank` raises in `operation` for a failure that its channel reported."""
     kind, culprit, author, pid, reason, mine, theirs = failure
-    who = f"rank {culprit} (process {pid})"
+    who = failure_text.rank_name(culprit, process=pid)
     named: int | None = culprit
     if kind == _DEAD:
-        message = f"{who} ended without closing its communicator. Look for its error or the signal it got."
+        message = failure_text.gone(who)
     elif kind == _LEFT:
-        message = f"{who} closed its communicator while others still wait for it in a collective."
+        message = failure_text.left(who, waiting="others wait for it in a collective")
     elif kind == _STALLED and culprit == rank:
-        message = f"rank {author} gave up waiting for this rank, {who}."
+        message = failure_text.given_up(who, author)
     elif kind == _STALLED:
-        message = (
-            f"{who} lives but did not come within {timeout_s:g} s. It is stopped, overloaded or waiting for "
-            "something else; COBRE_SHM_TIMEOUT_SECS sets the patience."
-        )
+        message = failure_text.silent(who, timeout_s, "COBRE_SHM_TIMEOUT_SECS")
     elif kind == _ABORTED:
-        message = f"rank {culprit} aborted: {reason}"
+        message = failure_text.aborted(culprit, reason)
     elif kind == _INTERRUPTED:
-        message = f"{who} left a collective because a signal handler raised while it waited."
+        message = failure_text.broke_off(who, "a collective", "a signal handler raised while it waited")
     elif kind == _UNREADABLE:
-        message = f"the memory of {who} can no longer be read. Its permissions changed during the run."
+        message = failure_text.memory_unreadable(who)
     else:
         assert kind == _MISMATCH, kind
         assert mine is not None
         assert theirs is not None
-        message = _describe_mismatch(rank, culprit, mine, theirs)
+        unseen = "counts" if mine[0] == ALLGATHERV else "dtypes"
+        message = failure_text.different_calls(rank, _call_text(mine), culprit, _call_text(theirs), unseen)
         named = None
     return CollectiveFailed(operation, 0, message, rank=named)
 
 
-def _describe_mismatch(rank: int, peer: int, mine: Call, theirs: Call) -> str:
-    own, other = _describe_call(mine), _describe_call(theirs)
-    if own == other:  # what differs is not in the words
-        other += " with other counts" if mine[0] == ALLGATHERV else " with another dtype"
-    return (
-        f"the ranks do not call the same collective: rank {rank} called {own}, rank {peer} called {other}. "
-        "All ranks must make the same calls in the same order."
-    )
-
-
-def _describe_call(call: Call) -> str:
+def _call_text(call: Call) -> str:
     op, reduce, root, tag, sequence, count = call
     view, number = divmod(sequence, VIEW_SEQUENCES)
     name = _OPERATIONS.get(op, f"operation {op}")
@@ -77,11 +66,10 @@ def _describe_call(call: Call) -> str:
     if op in (ALLGATHERV, ALLREDUCE, BROADCAST, REGION):
         details.append(f"{count} of {_dtype_name(tag)}")
     if op == ALLREDUCE:
-        details.append(_REDUCTIONS.get(reduce, "?"))
+        details.append(REDUCE_NAMES.get(reduce, "?"))
     if op == BROADCAST:
         details.append(f"root {root}")
-    where = f"collective {number}" + (f" of local view {view}" if view else "")
-    return f"{name}({', '.join(details)}) as {where}"
+    return failure_text.call_text(name, number, *details, view=view)
 
 
 def _dtype_name(tag: int) -> str:

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from pycobre.comm import failure as failure_text
 from pycobre.comm.api import Buffer, Communicator, ReduceOp, SharedMemoryProvider
 from pycobre.comm.config import TcpConfig
 from pycobre.comm.local import LocalBackend
@@ -124,53 +125,35 @@ class TcpBackend(Communicator, SharedMemoryProvider):
     def _allgatherv(
         self, sequence: int, send: Buffer, recv: Buffer, counts: tuple[int, ...], displs: tuple[int, ...]
     ) -> None:
-        code = dtype_code(send.dtype)
-        layout = layout_code(counts)
-        with self._turn:
-            try:
-                trouble = self._star.allgatherv(sequence, code, layout, send, recv, counts, displs)
-            except BaseException as error:
-                self._broken_off("allgatherv", error)
-                raise
-            if trouble is not None:
-                raise self._failed("allgatherv", Trouble(*trouble))
+        code, layout = dtype_code(send.dtype), layout_code(counts)
+        self._run("allgatherv", sequence, code, layout, send, recv, counts, displs)
 
     def _allreduce(self, sequence: int, send: Buffer, recv: Buffer, op: ReduceOp) -> None:
-        code = dtype_code(send.dtype)
         reduce = _SUM_CODE if op is _SUM else _MIN_CODE if op is _MIN else _MAX_CODE
-        with self._turn:
-            try:
-                trouble = self._star.allreduce(sequence, code, send, recv, reduce)
-            except BaseException as error:
-                self._broken_off("allreduce", error)
-                raise
-            if trouble is not None:
-                raise self._failed("allreduce", Trouble(*trouble))
+        self._run("allreduce", sequence, dtype_code(send.dtype), send, recv, reduce)
 
     def _broadcast(self, sequence: int, buf: Buffer, root: int) -> None:
-        code = dtype_code(buf.dtype)
-        with self._turn:
-            try:
-                trouble = self._star.broadcast(sequence, code, buf, root)
-            except BaseException as error:
-                self._broken_off("broadcast", error)
-                raise
-            if trouble is not None:
-                raise self._failed("broadcast", Trouble(*trouble))
+        self._run("broadcast", sequence, dtype_code(buf.dtype), buf, root)
 
     def _barrier(self, sequence: int) -> None:
+        self._run("barrier", sequence)
+
+    def _run(self, operation: str, *call: Any) -> None:
+        """Let the engine make a collective; whatever keeps it from completing is told to the peers."""
         with self._turn:
             try:
-                trouble = self._star.barrier(sequence)
+                trouble = getattr(self._star, operation)(*call)
             except BaseException as error:
-                self._broken_off("barrier", error)
+                why = f"{type(error).__name__}: {error}"
+                text = failure_text.broke_off(failure_text.rank_name(self._rank), operation, why)
+                self._declare(failure(self._rank, text))
                 raise
             if trouble is not None:
-                raise self._failed("barrier", Trouble(*trouble))
+                raise self._failed(operation, Trouble(*trouble))
 
     def _abort(self, reason: str) -> None:
         """Tell the peers now or, when a collective is going on in another thread, let that one tell them."""
-        trouble = failure(self._rank, f"rank {self._rank} aborted: {reason}")
+        trouble = failure(self._rank, failure_text.aborted(self._rank, reason))
         if self._turn.acquire(blocking=False):
             try:
                 self._declare(trouble)
@@ -185,7 +168,7 @@ class TcpBackend(Communicator, SharedMemoryProvider):
             self._door.close()
         mine = self._turn.acquire(blocking=False)
         if not mine:
-            text = f"rank {self._rank} closed its communicator in the middle of a collective"
+            text = failure_text.closed_in_collective(failure_text.rank_name(self._rank))
             self._leaving = failure(self._rank, text)
             self._star.interrupt()
             mine = self._turn.acquire(timeout=_INTERRUPT_S)
@@ -233,10 +216,6 @@ class TcpBackend(Communicator, SharedMemoryProvider):
     def _explain(self, trouble: Trouble) -> tuple[int | None, str]:
         return explain(trouble, self._rank, self._addresses, self._timeout_s)
 
-    def _broken_off(self, operation: str, error: BaseException) -> None:
-        text = f"rank {self._rank} broke off {operation}: {type(error).__name__}: {error}"
-        self._declare(failure(self._rank, text))
-
     def _declare(self, reason: Trouble, told: int = -1) -> None:
         """From now on no collective completes, and everybody knows why. Call while holding the turn."""
         if self._failure is not None:
@@ -260,8 +239,7 @@ class TcpBackend(Communicator, SharedMemoryProvider):
             self._door.forget()
             self._door = None
         self._turn = threading.Lock()
-        text = f"the communicator belongs to the process that forked this one, rank {self._rank}"
-        self._failure = failure(self._rank, text)
+        self._failure = failure(self._rank, failure_text.forked(self._rank))
         self._star = Refusing(self._failure)
 
     def _create_shared_region(self, count: int, dtype: np.dtype[Any]) -> HeapRegion:

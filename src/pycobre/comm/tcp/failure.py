@@ -7,6 +7,7 @@ import errno
 import os
 from typing import NamedTuple
 
+from pycobre.comm import failure as failure_text
 from pycobre.comm.tcp.wire import MAX_TEXT_BYTES, NOBODY, Header, Kind, Operation
 
 __all__ = ["Trouble", "What", "explain", "failure"]
@@ -43,45 +44,33 @@ def explain(
 ) -> tuple[int | None, str]:
     """The rank at fault, where one is, and a sentence that says what happened and what to do."""
     rank = trouble.rank
-    who = f"rank {rank}" + (f" ({addresses[rank]})" if rank in addresses else "")
+    who = failure_text.rank_name(rank, address=addresses.get(rank, ""))
     match trouble.what:
         case What.FAILURE:
             text = trouble.data.decode(errors="replace") or "a rank gave up and did not say why"
             return None if rank == NOBODY else rank, text
         case What.SHUTDOWN:
-            made = f"{trouble.number} collective{'' if trouble.number == 1 else 's'}"
-            return rank, f"{who} closed its communicator after {made}. Every rank must make the same ones."
+            return rank, failure_text.left(who, trouble.number)
         case What.DISAGREEMENT:
             theirs, ours = Header.parse(trouble.data), Header.parse(trouble.data[64:])
             return None, _disagreement(ours, theirs, my_rank, rank)
         case What.MALFORMED:
             header = Header.parse(trouble.data)
-            return rank, (
-                f"{who} sent a frame that has no place here (kind {header.kind}, block {header.block}, "
-                f"offset {header.offset}, length {header.length}). Do all ranks run the same pycobre?"
-            )
+            place = (header.kind, header.block, header.offset, header.length)
+            return rank, failure_text.unexpected_frame(who, *place)
         case What.SILENCE:
-            return rank, (
-                f"nothing was heard from {who} for {timeout_s:g} s: it is stopped, stuck or still computing. "
-                "If it is only slow, raise COBRE_TCP_TIMEOUT_SECS."
-            )
+            return rank, failure_text.silent(who, timeout_s, "COBRE_TCP_TIMEOUT_SECS")
         case What.INTERRUPTED:
             return my_rank, f"rank {my_rank} was interrupted"
     if trouble.number in (errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH):
-        return rank, f"the host of {who} no longer answers ({os.strerror(trouble.number)})"
-    how = os.strerror(trouble.number) if trouble.number else "the connection ended without a word"
-    return rank, f"{who} is gone: {how}. The end of that rank's own output may say why."
+        return rank, failure_text.unreachable(who, os.strerror(trouble.number))
+    ended = "the connection was closed without a shutdown message"
+    return rank, failure_text.gone(who, os.strerror(trouble.number) if trouble.number else ended)
 
 
 def _disagreement(ours: Header, theirs: Header, my_rank: int, their_rank: int) -> str:
-    mine, other = _call_text(ours), _call_text(theirs)
-    text = (
-        f"the ranks do not make the same call: rank {my_rank} calls {mine}, rank {their_rank} calls {other}"
-    )
-    if mine == other:
-        fields = ours.call.fields != theirs.call.fields
-        text += f", with other {'fields in the dtype' if fields else 'counts'}"
-    return text + ". Every rank must make the same collectives in the same order."
+    unseen = "fields in the dtype" if ours.call.fields != theirs.call.fields else "counts"
+    return failure_text.different_calls(my_rank, _call_text(ours), their_rank, _call_text(theirs), unseen)
 
 
 def _call_text(header: Header) -> str:

@@ -35,7 +35,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pycobre.comm.fold import ReduceOp
+from pycobre.comm.failure import call_text
+from pycobre.comm.fold import REDUCE_CODES, REDUCE_NAMES
 
 __all__ = [
     "CALL_BYTES",
@@ -62,7 +63,6 @@ NOBODY = 0xFFFFFFFF
 MAX_TEXT_BYTES = 4096
 # Up to here a collective is one frame up and one down, put together in memory; above, blocks are streamed.
 SMALL_BYTES = 64 * 1024
-REDUCE_CODES = {ReduceOp.SUM: 1, ReduceOp.MIN: 2, ReduceOp.MAX: 3}
 
 
 class Kind(enum.IntEnum):
@@ -117,15 +117,14 @@ class Call(NamedTuple):
             name = Operation(self.operation).name.lower()
         except ValueError:
             return f"an unknown operation {self.operation}"
-        text = f"{name} (collective {self.sequence}"
+        details = []
         if self.operation != Operation.BARRIER:
-            text += f", {self.elements} × {_dtype_name(self.letter, self.itemsize)}"
+            details.append(f"{self.elements} of {_dtype_name(self.letter, self.itemsize)}")
         if self.operation == Operation.ALLREDUCE:
-            names = {code: op.value for op, code in REDUCE_CODES.items()}
-            text += f", {names.get(self.reduce, f'operator {self.reduce}')}"
+            details.append(REDUCE_NAMES.get(self.reduce, f"operator {self.reduce}"))
         if self.operation == Operation.BROADCAST:
-            text += f", root {self.root}"
-        return text + ")"
+            details.append(f"root {self.root}")
+        return call_text(name, self.sequence, *details)
 
 
 class Header(NamedTuple):
