@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -139,7 +140,8 @@ def imported_modules(tree: ast.Module, package: str) -> set[str]:
     return {name for name in found if name.split(".")[0] == "pycobre"}
 
 
-def packages_imported(path: Path) -> set[str]:
+@cache
+def packages_imported(path: Path) -> frozenset[str]:
     package = ".".join(["pycobre", *path.relative_to(SOURCE).parent.parts])
     found = set()
     for module in imported_modules(ast.parse(path.read_text()), package):
@@ -149,13 +151,14 @@ def packages_imported(path: Path) -> set[str]:
         ):
             parts = parts[:-1]
         found.add(package_of(tuple(parts)))
-    return found
+    return frozenset(found)
 
 
 MODULES = sorted(SOURCE.rglob("*.py"))
 PACKAGES = sorted({home_of(path) for path in MODULES})
 
 
+@cache
 def edges() -> dict[str, set[str]]:
     found: dict[str, set[str]] = {package: set() for package in PACKAGES}
     for path in MODULES:

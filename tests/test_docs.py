@@ -15,6 +15,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT / "docs"))
+
+import wrap  # noqa: E402
+
 FENCE = re.compile(r"^```(?P<language>[^\n`]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
 #: The commands of these are run by `.ci/run`: they install the package, and run this very suite.
@@ -73,6 +77,28 @@ def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text()):
         if not target.startswith(("http://", "https://")):
             assert (page.parent / target).exists(), f"{identify(page)} links to {target}"
+
+
+@pytest.mark.parametrize("page", wrap.pages(), ids=identify)
+def test_prose_is_wrapped(page):
+    text = page.read_text()
+    assert wrap.wrap(text) == text, f"run `python docs/wrap.py {identify(page)}`"
+
+
+def test_wrapping_keeps_what_is_no_prose():
+    page = (
+        "# A heading that stays " + "long " * 20 + "\n\n| a | table " + "wide " * 20 + "|\n|---|---|\n\n"
+        "- an item of " + "many " * 25 + "words - and 1. a dash\n  its second line\n\n"
+        "```text\n" + "code " * 30 + "\n```\nafter\nit\n"
+    )
+    done = wrap.wrap(page)
+    assert wrap.wrap(done) == done
+    assert done.split() == page.split()
+    assert [line for line in done.splitlines() if len(line) > wrap.WIDTH] == [
+        line for line in page.splitlines() if line.startswith(("# ", "| ", "code"))
+    ]
+    assert done.endswith("```\nafter it\n")
+    assert "\n  many" in done
 
 
 def test_the_readme_is_short_and_has_its_two_commands():
