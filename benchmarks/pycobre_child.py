@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from pycobre.app import train
-from pycobre.app.case_study import study_of_case
 from pycobre.comm import LocalBackend
 from pycobre.events import Event, IterationFinished
 from pycobre.hydro.files import load_case
+from pycobre.hydro.study import study_of_case
 from pycobre.sddp import train as train_problem
 
 __all__ = ["main"]

@@ -12,9 +12,9 @@ import time
 from dataclasses import replace
 
 from benchmarks.harness.cells import Cell, arguments, finish
-from pycobre.app.case_study import study_of_case
 from pycobre.comm import LocalBackend
 from pycobre.hydro.examples import synthetic
+from pycobre.hydro.study import study_of_case
 from pycobre.sddp import train
 from pycobre.sddp.plan import Plan
 from pycobre.solver.prepare import prepare

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pycobre.hydro.files.json_files import JSON_FILES
+from pycobre.hydro.files.json_types import section_types
 from pycobre.hydro.files.parquet_files import PARQUET_SECTIONS
 from pycobre.hydro.model.case import SECTIONS
 from pycobre.hydro.model.table import Table
@@ -34,17 +35,18 @@ def page() -> str:
 
 def _json_files() -> Iterator[str]:
     seen: set[type] = set()
-    for file, spec in JSON_FILES.items():
+    for file in JSON_FILES:
+        types = section_types(file)
         yield f"\n## `{file}`\n"
-        if "" not in spec.sections:  # otherwise the first record below is the file's root
+        if "" not in types:  # otherwise the first record below is the file's root
             yield "| key | what |\n|---|---|"
-            for name, hint in get_type_hints(spec.type, include_extras=True).items():
-                if name in spec.sections:
-                    yield f"| `{name}` | {_said(hint)} |"
-        for kind in _records(spec.type):
-            if kind not in seen and (kind is not spec.type or "" in spec.sections):
-                yield from _record(kind)
-            seen.add(kind)
+            for key, hint in types.items():
+                yield f"| `{key}` | {_said(hint)} |"
+        for hint in types.values():
+            for kind in _records(hint):
+                if kind not in seen:
+                    yield from _record(kind)
+                seen.add(kind)
 
 
 def _record(kind: type) -> Iterator[str]:
@@ -62,7 +64,7 @@ def _record(kind: type) -> Iterator[str]:
 
 def _tables() -> Iterator[str]:
     for section, cls in PARQUET_SECTIONS.items():
-        yield f"\n## `{SECTIONS[section]}`\n"
+        yield f"\n## `{SECTIONS[section].file}`\n"
         if cls.__doc__ and not cls.__doc__.startswith(f"{cls.__name__}("):
             yield " ".join(cls.__doc__.split()) + "\n"
         yield "| column | what | |\n|---|---|---|"

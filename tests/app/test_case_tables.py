@@ -11,7 +11,7 @@ from random_case import random_case
 
 import pycobre
 from pycobre.app.results.schemas import SIMULATION_TABLES
-from pycobre.hydro.build import Study, build_study
+from pycobre.hydro.build import HydroModel, build_model
 from pycobre.hydro.examples import synthetic
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.config import ClassScheme, ScenarioSource
@@ -62,7 +62,7 @@ class Tables:
     def __init__(self, case: Case) -> None:
         self.policy = pycobre.train(case).policy
         self.result = pycobre.simulate(case, self.policy, SCENARIOS)
-        self.study: Study = build_study(case)
+        self.study: HydroModel = build_model(case)
         self.case = case
 
     def get(self, table: str, column: str) -> np.ndarray:

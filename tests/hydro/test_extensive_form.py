@@ -8,7 +8,7 @@ from random_case import FEATURES, random_case
 
 from pycobre.app import train as train_case
 from pycobre.comm import LocalBackend
-from pycobre.hydro.build import build_study
+from pycobre.hydro.build import build_model
 from pycobre.hydro.model.case import Case
 from pycobre.problem.extensive import solve_extensive_form
 from pycobre.sddp import IterationLimit, TrainOptions, train
@@ -33,25 +33,25 @@ def shape(number: int) -> dict[str, int]:
 
 def bound(case: Case, iterations: int = 40) -> float:
     options = TrainOptions(forward_passes=3, stopping=IterationLimit(iterations))
-    return train(build_study(case).problem, LocalBackend(), options).lower_bound
+    return train(build_model(case).problem, LocalBackend(), options).lower_bound
 
 
 @pytest.mark.parametrize("number", range(MIXES))
 def test_the_bound_is_the_extensive_forms_value(number: int) -> None:
     method = ("none", "penalty")[number % 2]
     case = random_case(500 + number, *mix(number), method=method, **shape(number))
-    assert bound(case) == pytest.approx(solve_extensive_form(build_study(case).problem), rel=1e-6)
+    assert bound(case) == pytest.approx(solve_extensive_form(build_model(case).problem), rel=1e-6)
 
 
 @pytest.mark.parametrize("method", ["truncation", "truncation_with_penalty"])
 def test_truncated_inflows_without_lags_are_still_an_lp(method: str) -> None:
     case = random_case(560, "blocks", "withdrawal", "correlation", method=method)
-    assert bound(case) == pytest.approx(solve_extensive_form(build_study(case).problem), rel=1e-6)
+    assert bound(case) == pytest.approx(solve_extensive_form(build_model(case).problem), rel=1e-6)
 
 
 def test_risk_lies_between_the_expectation_and_the_worst() -> None:
     neutral = random_case(570, "blocks", "lags", "discount")
     averse = random_case(570, "blocks", "lags", "discount", "cvar")
-    assert build_study(neutral).problem.nodes[0].noise.openings > 1
-    expected = solve_extensive_form(build_study(neutral).problem)
+    assert build_model(neutral).problem.nodes[0].noise.openings > 1
+    expected = solve_extensive_form(build_model(neutral).problem)
     assert expected < train_case(averse).final_lower_bound

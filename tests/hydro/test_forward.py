@@ -10,13 +10,13 @@ import pytest
 from small_case import config, hydro, inflows, lags, loads, one_reservoir, stages
 
 from pycobre.errors import CaseError
-from pycobre.hydro.build import Study, build_study
+from pycobre.hydro.build import HydroModel, build_model
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.config import ClassScheme, FileOpenings, ScenarioSource, YearRange
 from pycobre.hydro.model.initial import InflowObservation
 from pycobre.hydro.model.scenarios import ExternalInflows, ExternalLoads, InflowHistory, NoiseOpenings
 from pycobre.hydro.uncertainty.inflows import initial_lags
-from pycobre.hydro.uncertainty.scenario_sampler import EXTERNAL_SEED, HISTORICAL_SEED, Forward
+from pycobre.hydro.uncertainty.scenario_sampler import EXTERNAL_SEED, HISTORICAL_SEED, ScenarioSampler
 from pycobre.stochastic import streams
 
 
@@ -45,7 +45,7 @@ def source(**schemes: str) -> ScenarioSource:
     return ScenarioSource(seed=11, **made)
 
 
-def simulate_inflow(study: Study, values: tuple[np.ndarray | None, ...], scenario: int) -> np.ndarray:
+def simulate_inflow(study: HydroModel, values: tuple[np.ndarray | None, ...], scenario: int) -> np.ndarray:
     """The inflows that patch vectors lead to: what they write plus the lags' share, period by period."""
     lag = study.problem.initial[2:].reshape(study.par.order, 2)
     found = []
@@ -58,8 +58,8 @@ def simulate_inflow(study: Study, values: tuple[np.ndarray | None, ...], scenari
 
 
 def test_in_sample_takes_openings_of_the_tree() -> None:
-    study = build_study(two_plants())
-    openings, values = Forward(study, None).draw(3, 0, 50)
+    study = build_model(two_plants())
+    openings, values = ScenarioSampler(study, None).draw(3, 0, 50)
     assert values == (None,) * 4
     expected = streams.forward_index(study.seed, 3, np.arange(50), 2, 5)
     assert openings[:, 2].tolist() == expected.tolist()
@@ -68,7 +68,7 @@ def test_in_sample_takes_openings_of_the_tree() -> None:
 
 @pytest.mark.parametrize("scheme", ["in_sample", "out_of_sample"])
 def test_a_scenario_does_not_depend_on_its_block(scheme: str) -> None:
-    forward = Forward(build_study(two_plants()), source(inflow=scheme, load="out_of_sample"))
+    forward = ScenarioSampler(build_model(two_plants()), source(inflow=scheme, load="out_of_sample"))
     openings, values = forward.draw(2, 0, 12)
     part, some = forward.draw(2, 5, 4)
     assert np.array_equal(openings[5:9], part)
@@ -79,8 +79,8 @@ def test_a_scenario_does_not_depend_on_its_block(scheme: str) -> None:
 
 
 def test_out_of_sample_noise_is_the_peers_and_its_classes_are_independent() -> None:
-    study = build_study(two_plants())
-    _, values = Forward(study, source(inflow="out_of_sample", load="out_of_sample")).draw(1, 0, 3000)
+    study = build_model(two_plants())
+    _, values = ScenarioSampler(study, source(inflow="out_of_sample", load="out_of_sample")).draw(1, 0, 3000)
     patch = values[1]
     assert patch is not None
     eta = (patch[:, :2] - study.par.base[1]) / study.par.sigma[1]
@@ -94,7 +94,9 @@ def test_out_of_sample_noise_is_the_peers_and_its_classes_are_independent() -> N
 
 
 def test_a_missing_seed_is_named() -> None:
-    forward = Forward(build_study(two_plants()), ScenarioSource(inflow=ClassScheme(scheme="out_of_sample")))
+    forward = ScenarioSampler(
+        build_model(two_plants()), ScenarioSource(inflow=ClassScheme(scheme="out_of_sample"))
+    )
     with pytest.raises(CaseError, match=r"scenario_source\.seed: expected an integer for out_of_sample"):
         forward.draw(1, 0, 1)
 
@@ -105,8 +107,8 @@ def test_external_inflows_come_out_exactly_whatever_the_lags() -> None:
     ]
     t, s, h, v = (np.array(c) for c in zip(*rows, strict=True))
     case = two_plants(external_inflows=ExternalInflows(stage_id=t, scenario_id=s, hydro_id=h, value_m3s=v))
-    study = build_study(case)
-    openings, values = Forward(study, source(inflow="external")).draw(4, 0, 20)
+    study = build_model(case)
+    openings, values = ScenarioSampler(study, source(inflow="external")).draw(4, 0, 20)
     assert (openings == -1).all()
     picked = streams.forward_seed(EXTERNAL_SEED, 4, np.arange(20), 0) % np.uint64(3)
     for scenario in range(20):
@@ -119,7 +121,7 @@ def test_external_loads_replace_the_mean() -> None:
     rows = [(t, s, 0, 50.0 + 10 * t + s) for t in range(4) for s in range(2)]
     t, s, b, v = (np.array(c) for c in zip(*rows, strict=True))
     case = two_plants(external_loads=ExternalLoads(stage_id=t, scenario_id=s, bus_id=b, value_mw=v))
-    _, values = Forward(build_study(case), source(load="external")).draw(1, 0, 30)
+    _, values = ScenarioSampler(build_model(case), source(load="external")).draw(1, 0, 30)
     assert values[2] is not None
     assert set(values[2][:, 2].tolist()) == {70.0, 71.0}
 
@@ -130,7 +132,7 @@ def test_incomplete_external_scenarios_are_named() -> None:
     )
     chosen = config(scenario_source=source(inflow="external"))
     with pytest.raises(CaseError) as caught:
-        build_study(two_plants(config=chosen, external_inflows=table))
+        build_model(two_plants(config=chosen, external_inflows=table))
     said = {f.entity: f.value for f in caught.value.findings if f.kind == "missing_scenarios"}
     assert said["stage 0"] == "none of hydro_id 1 in scenario 0"
     assert said["stage 3"] == "none"
@@ -153,9 +155,9 @@ def history(years: range) -> InflowHistory:
 
 
 def test_history_is_replayed_year_by_year() -> None:
-    study = build_study(two_plants(inflow_history=history(range(1995, 2003))))
+    study = build_model(two_plants(inflow_history=history(range(1995, 2003))))
     chosen = replace(source(inflow="historical"), historical_years=YearRange(from_=1996, to=1999))
-    _, values = Forward(study, chosen).draw(7, 0, 25)
+    _, values = ScenarioSampler(study, chosen).draw(7, 0, 25)
     picked = streams.forward_seed(HISTORICAL_SEED, 7, np.arange(25), 0) % np.uint64(4)
     for scenario in range(25):
         year = 1996 + int(picked[scenario])
@@ -164,14 +166,16 @@ def test_history_is_replayed_year_by_year() -> None:
 
 
 def test_history_without_a_complete_year_is_refused() -> None:
-    study = build_study(two_plants(inflow_history=history(range(1995, 1996))))
+    study = build_model(two_plants(inflow_history=history(range(1995, 1996))))
     with pytest.raises(CaseError, match="at least one year whose history covers all stages for every hydro"):
-        Forward(study, replace(source(inflow="historical"), historical_years=(1996,)))
+        ScenarioSampler(study, replace(source(inflow="historical"), historical_years=(1996,)))
 
 
 def test_a_year_of_history_needs_none_before_it() -> None:
-    study = build_study(two_plants(inflow_history=history(range(1995, 1996))))
-    _, values = Forward(study, replace(source(inflow="historical"), historical_years=(1995,))).draw(1, 0, 1)
+    study = build_model(two_plants(inflow_history=history(range(1995, 1996))))
+    _, values = ScenarioSampler(study, replace(source(inflow="historical"), historical_years=(1995,))).draw(
+        1, 0, 1
+    )
     expected = [[5.0 + (t + 1) / 100 + 50 * h for h in (0, 1)] for t in range(4)]
     assert simulate_inflow(study, values, 0) == pytest.approx(np.array(expected), abs=1e-9)
 
@@ -179,7 +183,7 @@ def test_a_year_of_history_needs_none_before_it() -> None:
 def test_openings_of_historical_residuals_reproduce_history_from_the_studys_own_past() -> None:
     periods = tuple(replace(s, sampling_method="historical_residuals") for s in stages(4, openings=5))
     case = two_plants(stages=periods, inflow_history=history(range(1990, 2000)))
-    study = build_study(case)
+    study = build_model(case)
     past = initial_lags(case, study.index, 2)[::-1]
     for stage in (0, 2):
         noise = study.openings[stage][:, :2]
@@ -198,12 +202,12 @@ def test_openings_from_a_file() -> None:
     t, o, e = (index.ravel() for index in np.indices(given.shape))
     table = NoiseOpenings(stage_id=t, opening_index=o, entity_index=e, value=given.ravel())
     chosen = config(scenario_source=ScenarioSource(openings=FileOpenings()))
-    study = build_study(two_plants(config=chosen, noise_openings=table))
+    study = build_model(two_plants(config=chosen, noise_openings=table))
     for stage in range(4):
         assert np.array_equal(study.openings[stage], given[stage])
     gap = NoiseOpenings(stage_id=t[1:], opening_index=o[1:], entity_index=e[1:], value=given.ravel()[1:])
     with pytest.raises(CaseError, match=r"stage 0: every opening has 3 values.* got 5 values in 2 openings"):
-        build_study(two_plants(config=chosen, noise_openings=gap))
+        build_model(two_plants(config=chosen, noise_openings=gap))
 
 
 def test_the_tree_is_drawn_around_external_scenarios() -> None:
@@ -223,8 +227,8 @@ def test_the_tree_is_drawn_around_external_scenarios() -> None:
         external_inflows=given,
         config=config(scenario_source=source),
     )
-    par = build_study(case).par
+    par = build_model(case).par
     np.testing.assert_allclose(par.base[:, 0], [18.0, 36.0, 7.0])
     np.testing.assert_allclose(par.sigma[:, 0], [values.std(), 2.0 * values.std(), 0.0])
     remembering = replace(case, ar_coefficients=lags(periods, {0: (0.5,)}))
-    np.testing.assert_allclose(build_study(remembering).par.base[:, 0], 10.0)
+    np.testing.assert_allclose(build_model(remembering).par.base[:, 0], 10.0)

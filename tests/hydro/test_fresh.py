@@ -9,11 +9,11 @@ import pytest
 from scipy.special import ndtr
 from small_case import config, hydro, inflows, loads, one_reservoir, stages, weeks
 
-from pycobre.hydro.build import build_study
+from pycobre.hydro.build import build_model
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.config import SampledScenarios, SimulationConfig
 from pycobre.hydro.model.horizon import Stage
-from pycobre.hydro.uncertainty.out_of_sample import Fresh
+from pycobre.hydro.uncertainty.out_of_sample import OutOfSampleNoise
 from pycobre.stochastic import streams
 
 #: Noise of three plants in stage 1 (its own period) with seed 77, from the inflows of 37 scenarios that Cobre
@@ -44,8 +44,8 @@ def three_plants(periods: tuple[Stage, ...], passes: int = 1, simulated: int = 3
     return replace(case, config=replace(case.config, simulation=simulation))
 
 
-def fresh(case: Case) -> Fresh:
-    return Fresh(build_study(case), 77)
+def fresh(case: Case) -> OutOfSampleNoise:
+    return OutOfSampleNoise(build_model(case), 77)
 
 
 @pytest.mark.parametrize("method", PEER)

@@ -10,7 +10,7 @@ import pytest
 from small_case import inflows, lags, one_reservoir, stages, weeks
 
 from pycobre.errors import CaseError
-from pycobre.hydro.build import build_study
+from pycobre.hydro.build import build_model
 from pycobre.hydro.checks import check_case
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.config import EstimationConfig
@@ -43,7 +43,7 @@ def test_lags_are_the_months_before_the_study_weighted_by_days() -> None:
         (date(2023, 12, 11), date(2024, 1, 1), 9.0),
     )
     december = (10 * 30.0 + 21 * 9.0) / 31
-    assert build_study(case).problem.initial[1:].tolist() == pytest.approx([december, 11.0])
+    assert build_model(case).problem.initial[1:].tolist() == pytest.approx([december, 11.0])
 
 
 def test_declared_stages_before_the_study_say_what_a_lag_is() -> None:
@@ -52,7 +52,7 @@ def test_declared_stages_before_the_study_say_what_a_lag_is() -> None:
         PreStudyStage(id=-2, start_date=date(2023, 12, 1), end_date=date(2023, 12, 20)),
     )
     case = observed(with_lags(pre_study_stages=before), (date(2023, 12, 1), date(2023, 12, 20), 7.0))
-    assert build_study(case).problem.initial[1:].tolist() == [0.0, 7.0]
+    assert build_model(case).problem.initial[1:].tolist() == [0.0, 7.0]
 
 
 def test_without_months_a_lag_is_as_long_as_the_first_stage() -> None:
@@ -66,7 +66,7 @@ def test_without_months_a_lag_is_as_long_as_the_first_stage() -> None:
     start = periods[0].start_date
     week = timedelta(days=7)
     case = observed(case, (start - week, start, 5.0), (start - 2 * week, start - week, 6.0))
-    assert build_study(case).problem.initial[1:].tolist() == [5.0, 6.0]
+    assert build_model(case).problem.initial[1:].tolist() == [5.0, 6.0]
 
 
 def seen(*windows: tuple[date, date, float]) -> InflowHistory:
@@ -92,11 +92,11 @@ def test_days_without_an_observation_are_as_in_the_history() -> None:
         case,
         inflow_history=seen((october, november, 10.0), (november, december, 11.0), (december, january, 12.0)),
     )
-    assert build_study(case).problem.initial[1:].tolist() == [12.0, 11.0, 10.0]
+    assert build_model(case).problem.initial[1:].tolist() == [12.0, 11.0, 10.0]
     assert not [f for f in check_case(case) if f.kind == "no_observations"]
     case = observed(case, (date(2023, 12, 16), january, 99.0))
     lag = (15 * 12.0 + 16 * 99.0) / 31
-    assert build_study(case).problem.initial[1:].tolist() == [lag, 11.0, 10.0]
+    assert build_model(case).problem.initial[1:].tolist() == [lag, 11.0, 10.0]
 
 
 def test_a_month_that_has_begun_counts_its_days_of_history() -> None:
@@ -109,7 +109,7 @@ def test_a_month_that_has_begun_counts_its_days_of_history() -> None:
         inflow_history=seen((date(2024, 1, 1), date(2024, 1, 15), 44.0)),
     )
     case = observed(case, (date(2024, 1, 8), date(2024, 1, 15), 70.0))
-    assert build_study(case).problem.initial[-1] == 7 * 44.0 + 7 * 70.0
+    assert build_model(case).problem.initial[-1] == 7 * 44.0 + 7 * 70.0
 
 
 def history(years: int, seed: int = 0) -> InflowHistory:
@@ -135,7 +135,7 @@ def test_a_case_with_history_alone_gets_a_model() -> None:
     assert fitted.inflow_stats.mean_m3s == pytest.approx([100.0, 110.0, 120.0], abs=6.0)
     first = fitted.ar_coefficients.coefficient[fitted.ar_coefficients.lag == 1]
     assert first == pytest.approx(np.full(3, 0.7), abs=0.15)
-    assert build_study(case).par.order == fitted.ar_coefficients.lag.max()
+    assert build_model(case).par.order == fitted.ar_coefficients.lag.max()
     assert fitted.correlation is not None
     assert with_estimates(fitted) is fitted
 

@@ -10,7 +10,7 @@ from scipy.optimize import linprog
 from small_case import hydro, one_reservoir
 
 from pycobre.errors import CaseError
-from pycobre.hydro.build import build_study
+from pycobre.hydro.build import build_model
 from pycobre.hydro.checks import check_case
 from pycobre.hydro.equations.planes import Head, fitted_planes
 from pycobre.hydro.model.case import Case
@@ -141,7 +141,7 @@ def test_other_curves_losses_and_windows() -> None:
 
 
 def test_a_study_generates_within_its_fitted_planes() -> None:
-    study = build_study(case_of(plant(0.1)))
+    study = build_model(case_of(plant(0.1)))
     rows = [name for name in study.lps[0].template.row_names if name.startswith("production[")]
     assert len(rows) == len(fitted_planes(study.case, study.case.hydros[0], COMPUTED))
 

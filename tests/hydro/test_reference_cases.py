@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from pycobre.comm import LocalBackend
-from pycobre.hydro.build import Study, build_study
+from pycobre.hydro.build import HydroModel, build_model
 from pycobre.hydro.files import load_case, with_overrides
-from pycobre.hydro.uncertainty.scenario_sampler import Forward
+from pycobre.hydro.uncertainty.scenario_sampler import ScenarioSampler
 from pycobre.sddp import IterationLimit, Paths, TrainOptions, train
 from pycobre.stochastic import streams
 
@@ -38,7 +38,7 @@ DETERMINISTIC = {
 }
 
 
-def in_sample(study: Study) -> Callable[[int, int, int], np.ndarray]:
+def in_sample(study: HydroModel) -> Callable[[int, int, int], np.ndarray]:
     def choose(iteration: int, scenario: int, t: int) -> np.ndarray:
         noise = study.problem.nodes[t].noise
         stage = study.case.stages[t].id
@@ -51,14 +51,14 @@ def in_sample(study: Study) -> Callable[[int, int, int], np.ndarray]:
 
 @pytest.mark.parametrize("name", sorted(DETERMINISTIC))
 def test_deterministic_cases_reach_their_value(name: str) -> None:
-    study = build_study(load_case(CASES / name))
+    study = build_model(load_case(CASES / name))
     trace = mini_sddp.run(study.problem, 10, 1, in_sample(study))
     assert trace.lower[-1] == pytest.approx(DETERMINISTIC[name], rel=1e-9)
     assert trace.upper[-1] == pytest.approx(DETERMINISTIC[name], rel=1e-9)
 
 
 def test_the_toy_case_follows_the_peers_trace() -> None:
-    study = build_study(load_case(CASES / "1dtoy"))
+    study = build_model(load_case(CASES / "1dtoy"))
     trace = mini_sddp.run(study.problem, 30, 1, in_sample(study))
     expected = {
         1: 1036235.1443786875,
@@ -84,13 +84,13 @@ def test_the_toy_case_follows_the_peers_trace() -> None:
 def test_variants_of_the_toy_case(
     overrides: dict[str, int], passes: int, risk: tuple[float, float] | None, expected: float
 ) -> None:
-    study = build_study(with_overrides(load_case(CASES / "1dtoy"), overrides))
+    study = build_model(with_overrides(load_case(CASES / "1dtoy"), overrides))
     trace = mini_sddp.run(study.problem, 30, passes, in_sample(study), risk)
     assert trace.lower[-1] == pytest.approx(expected, rel=1e-9)
 
 
 def test_four_regions_agree_in_the_first_iteration() -> None:
-    study = build_study(load_case(CASES / "4ree"))
+    study = build_model(load_case(CASES / "4ree"))
     trace = mini_sddp.run(study.problem, 1, 4, in_sample(study))
     assert trace.lower[0] == pytest.approx(60252226351.2903, rel=1e-9)
     assert trace.upper[0] == pytest.approx(102803523496.720, rel=1e-9)
@@ -99,8 +99,8 @@ def test_four_regions_agree_in_the_first_iteration() -> None:
 class Draws:
     """Cobre's forward paths for the package's own training."""
 
-    def __init__(self, study: Study) -> None:
-        self._forward = Forward(study, None)
+    def __init__(self, study: HydroModel) -> None:
+        self._forward = ScenarioSampler(study, None)
 
     def sample(self, iteration: int, first: int, count: int) -> Paths:
         openings, values = self._forward.draw(iteration, first, count)
@@ -110,7 +110,7 @@ class Draws:
 
 
 def test_training_follows_the_peers_trace_to_its_end() -> None:
-    study = build_study(load_case(CASES / "1dtoy"))
+    study = build_model(load_case(CASES / "1dtoy"))
     options = TrainOptions(forward_passes=1, stopping=IterationLimit(128))
     lower = train(study.problem, LocalBackend(), options, sampler=Draws(study)).history.lower_bound
     expected = {1: 1036235.1443786875, 10: 1998656.419211813, 30: 2514770.173191488, 128: 2605295.12100926}
@@ -119,7 +119,7 @@ def test_training_follows_the_peers_trace_to_its_end() -> None:
 
 @pytest.mark.slow
 def test_four_regions_reach_the_peers_bound_after_256_iterations() -> None:
-    study = build_study(load_case(CASES / "4ree"))
+    study = build_model(load_case(CASES / "4ree"))
     options = TrainOptions(forward_passes=4, stopping=IterationLimit(256))
     outcome = train(study.problem, LocalBackend(), options, sampler=Draws(study))
     assert outcome.history.lower_bound[0] == pytest.approx(60252226351.2903, rel=1e-9)

@@ -8,7 +8,7 @@ import pytest
 from random_case import random_case
 from second_formulation import SecondStage
 
-from pycobre.hydro.build import build_study
+from pycobre.hydro.build import build_model
 
 KNOWN = (
     "blocks lags evaporation generic limits withdrawal diversion sources random_load contracts pumping segments",
@@ -25,7 +25,7 @@ KNOWN = (
 @pytest.mark.parametrize("number", range(len(KNOWN)))
 def test_both_formulations_have_the_same_optimum(number: int, method: str) -> None:
     case = random_case(900 + number, *KNOWN[number].split(), method=method)
-    study, draw = build_study(case), np.random.default_rng(number)
+    study, draw = build_model(case), np.random.default_rng(number)
     plants, order = len(case.hydros), study.par.order
     for t in range(len(case.stages)):
         solver = mini_sddp.StageSolver(study.problem.nodes[t], last=True)

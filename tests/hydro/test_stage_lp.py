@@ -28,7 +28,7 @@ from small_case import (
     thermal,
 )
 
-from pycobre.hydro.build import build_study
+from pycobre.hydro.build import build_model
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.constraints import (
     FphaPlanes,
@@ -74,7 +74,7 @@ TAU = 0.36
 
 
 def value(case: Case) -> float:
-    return solve_extensive_form(build_study(case).problem)
+    return solve_extensive_form(build_model(case).problem)
 
 
 def test_all_water_replaces_fuel() -> None:
@@ -462,7 +462,7 @@ def test_negative_inflow_is_paid_for_with_the_penalty_method() -> None:
 def test_names_say_what_a_row_or_column_is() -> None:
     plants = (hydro(0), replace(hydro(1), name="H0"))
     case = one_reservoir(hydros=plants)
-    template = build_study(case).problem.nodes[0].template
+    template = build_model(case).problem.nodes[0].template
     assert "water_balance[H0#0]" in template.row_names
     assert "turbined[H0#1,0]" in template.col_names
     assert "load_balance[B0,0]" in template.row_names

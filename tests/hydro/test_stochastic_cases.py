@@ -25,7 +25,7 @@ from small_case import (
 )
 
 from pycobre.comm import LocalBackend
-from pycobre.hydro.build import build_study
+from pycobre.hydro.build import build_model
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.initial import InflowObservation, InitialConditions, InitialStorage
 from pycobre.hydro.model.scenarios import (
@@ -104,7 +104,7 @@ def four_plants(**changes: Any) -> Case:
 
 
 def converge(case: Case, iterations: int = 60) -> float:
-    study = build_study(case)
+    study = build_model(case)
     options = TrainOptions(forward_passes=3, stopping=IterationLimit(iterations))
     return train(study.problem, LocalBackend(), options).lower_bound
 
@@ -112,7 +112,7 @@ def converge(case: Case, iterations: int = 60) -> float:
 @pytest.mark.parametrize("method", ["none", "penalty"])
 def test_the_bound_converges_to_the_extensive_form(method: str) -> None:
     case = four_plants(config=config(method))
-    exact = solve_extensive_form(build_study(case).problem)
+    exact = solve_extensive_form(build_model(case).problem)
     assert converge(case) == pytest.approx(exact, rel=1e-6)
 
 
@@ -135,7 +135,7 @@ def test_weeks_of_a_month_share_noise_and_keep_their_lags() -> None:
             recent_observations=(observed,),
         ),
     )
-    study = build_study(case)
+    study = build_model(case)
     january, february = study.openings[0], study.openings[5]
     assert all(np.array_equal(study.openings[t], january) for t in range(1, 5))
     assert not np.array_equal(february, january)
@@ -176,12 +176,12 @@ def test_declaration_order_changes_no_byte() -> None:
         order = np.array(chance.sample(range(len(table)), len(table)))
         changes[name] = type(table)(**{f.name: getattr(table, f.name)[order] for f in fields(table)})
     other = replace(case, **changes)
-    assert build_study(other).problem.to_bytes() == build_study(case).problem.to_bytes()
+    assert build_model(other).problem.to_bytes() == build_model(case).problem.to_bytes()
 
 
 def test_correlation_rows_follow_their_entities_not_their_ids() -> None:
     case = four_plants(stages=stages(1, openings=4000))
-    noise = build_study(case).openings[0]
+    noise = build_model(case).openings[0]
     measured = np.corrcoef(noise[:, :3].T)  # hydros by id: 3, 5, 7
     expected = np.array([[1.0, 0.2, 0.6], [0.2, 1.0, 0.3], [0.6, 0.3, 1.0]])
     assert np.abs(measured - expected).max() < 0.05
@@ -191,7 +191,7 @@ def test_correlation_rows_follow_their_entities_not_their_ids() -> None:
 def test_truncated_inflow_is_never_negative_and_the_lp_knows_it() -> None:
     case = four_plants(config=config("truncation"))
     wild = inflows(case.stages, {3: (5.0, 20.0), 7: (2.0, 15.0), 5: (1.0, 9.0)}, before=2)
-    study = build_study(replace(case, inflow_stats=wild))
+    study = build_model(replace(case, inflow_stats=wild))
     solvers = [mini_sddp.StageSolver(node, t == 2) for t, node in enumerate(study.problem.nodes)]
     negative = 0
     for opening in range(4):

@@ -13,7 +13,7 @@ from random_case import random_case
 from small_case import config, hydro, inflows, one_reservoir, productivity, stages
 
 from pycobre.app import simulate, train
-from pycobre.hydro.build import build_study
+from pycobre.hydro.build import build_model
 from pycobre.hydro.checks import check_case
 from pycobre.hydro.equations.index import Index
 from pycobre.hydro.equations.stage_builder import StageLp
@@ -133,7 +133,7 @@ def _beyond(case: Case, stage: int, above: int) -> float:
 def test_the_bound_is_the_extensive_forms_value() -> None:
     case = random_case(21, "travel", "blocks", "lags", "diversion", "entry", stages=4, openings=2)
     assert train(case).final_lower_bound == pytest.approx(
-        solve_extensive_form(build_study(case).problem), rel=1e-7
+        solve_extensive_form(build_model(case).problem), rel=1e-7
     )
 
 
@@ -146,7 +146,7 @@ def test_a_plant_that_does_not_exist_yet_lets_late_water_pass() -> None:
         production_models=(*case.production_models, *productivity(last)),
         inflow_stats=inflows(case.stages, {0: (20.0, 0.0), 1: (0.0, 0.0), 2: (0.0, 0.0)}),
     )
-    first, then = (build_study(case).lps[t] for t in (0, 1))
+    first, then = (build_model(case).lps[t] for t in (0, 1))
     assert _receives(first) == "water_balance[H2]"
     assert _receives(then) == "water_balance[H1]"
 

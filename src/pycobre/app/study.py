@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from pycobre.app.request import CaseSource, ProblemSource, Request
 from pycobre.problem import Problem
 from pycobre.sddp import Record, Sampler, Simulation, TrainOptions
 
-__all__ = ["Study", "make_study"]
+__all__ = ["Study", "StudySource", "make_study"]
 
 Columns = dict[str, NDArray[Any]]
 FAILED = "failed"  # of the output directory: the bundles of LPs that could not be solved
@@ -39,12 +39,39 @@ class Study:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
+class StudySource(Protocol):
+    """What a model has to give for a run of it: the one interface between the application and its models."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def problem(self) -> Problem: ...
+    @property
+    def options(self) -> TrainOptions: ...
+    @property
+    def tables(self) -> Callable[[Simulation], dict[str, Columns]]: ...
+    @property
+    def record(self) -> Record: ...
+    @property
+    def sampler(self) -> Sampler | None: ...
+    @property
+    def simulation_sampler(self) -> Sampler | None: ...
+    @property
+    def simulate(self) -> bool: ...
+    @property
+    def scenarios(self) -> int: ...
+    @property
+    def checkpoint_iterations(self) -> int | None: ...
+    @property
+    def metadata(self) -> Mapping[str, Any]: ...
+
+
 def make_study(request: Request) -> Study:
     """Build the study of a request; the request's own settings win over the case's."""
     if isinstance(request.source, CaseSource):
-        from pycobre.app.case_study import study_of_case
+        from pycobre.hydro.study import study_of_case
 
-        study = study_of_case(request.source.case, request.source.identity)
+        study = _study_of(study_of_case(request.source.case, request.source.identity))
     else:
         study = _study_of_problem(request.source, request.record)
     solver = study.options.solver
@@ -57,6 +84,10 @@ def make_study(request: Request) -> Study:
         scenarios=study.scenarios if request.scenarios is None else request.scenarios,
         checkpoint_iterations=request.checkpoint_iterations or study.checkpoint_iterations,
     )
+
+
+def _study_of(source: StudySource) -> Study:
+    return Study(**{each.name: getattr(source, each.name) for each in fields(Study)})
 
 
 def _study_of_problem(source: ProblemSource, record: tuple[str, ...]) -> Study:

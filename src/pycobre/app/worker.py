@@ -16,7 +16,7 @@ import traceback
 from contextlib import suppress
 
 # All that a run may need, also what only some requests do: it is loaded while the parent reads the case.
-import pycobre.app.case_study
+import pycobre.hydro.study
 import pycobre.solver.engine  # noqa: F401
 from pycobre._util.error_record import encode_error
 from pycobre.app.pipeline import execute

@@ -3,9 +3,10 @@
 model        the nouns of a case, as data             files       a case on disk: read, write, override, migrate
 checks       what can be wrong with a case            examples    bundled cases and synthetic systems
 equations    the stage LP                             uncertainty inflows, loads and sources as random variables
-tables       results in terms of plants and buses     build       a case made into a multistage problem
+tables       results in terms of plants and buses     study       what the application runs
+build        a case made into a multistage problem
 """
 
-from pycobre.hydro.build import Study, build_study
+from pycobre.hydro.build import HydroModel, build_model
 
-__all__ = ["Study", "build_study"]
+__all__ = ["HydroModel", "build_model"]

@@ -11,6 +11,7 @@ from pycobre._util.frozen import frozen
 from pycobre.hydro.checks import require_sound
 from pycobre.hydro.equations.evaporation import linear_evaporation
 from pycobre.hydro.equations.index import Index
+from pycobre.hydro.equations.period_step import PeriodStep
 from pycobre.hydro.equations.production import productions
 from pycobre.hydro.equations.resolve import Resolver, StageNumbers
 from pycobre.hydro.equations.stage_builder import StageLp, StageModel
@@ -23,19 +24,20 @@ from pycobre.hydro.uncertainty.estimation import with_estimates
 from pycobre.hydro.uncertainty.external import with_external_statistics
 from pycobre.hydro.uncertainty.inflows import inflow_model, initial_lags
 from pycobre.hydro.uncertainty.noise import NoiseLayout, StageNoise, stage_noise
-from pycobre.hydro.uncertainty.periods import PeriodStep, initial_accumulation, period_steps
+from pycobre.hydro.uncertainty.periods import initial_accumulation, period_steps
 from pycobre.hydro.uncertainty.tree import opening_noise, tree_seed
 from pycobre.problem import ROOT, Arcs, Node, Noise, Problem, State
 from pycobre.stochastic.par import Par
 
-__all__ = ["Study", "build_study"]
+__all__ = ["HydroModel", "build_model"]
 
 
 DAYS_PER_YEAR = 365.25
+NAME = "hydrothermal system"  # of every problem: what a case is called is in no digest
 
 
 @frozen(eq=False)
-class Study:
+class HydroModel:
     """A case as equations: the problem, and the maps between its numbers and the case's entities."""
 
     case: Case
@@ -56,7 +58,7 @@ class Study:
         return tree_seed(self.case)
 
 
-def build_study(case: Case) -> Study:
+def build_model(case: Case) -> HydroModel:
     """Write every stage's LP and join them. Raises `CaseError` for a case that makes no sense."""
     require_sound(case)
     case = with_external_statistics(with_estimates(_with_seasons(case)))
@@ -77,7 +79,7 @@ def build_study(case: Case) -> Study:
     states = _states(case, index, par, periods is not None, travel)
     problem = _problem(case, states, par, periods, lps, noise, openings)
     slots = () if travel is None else travel.slots
-    return Study(case, problem, index, layout, par, numbers, lps, noise, openings, periods, slots)
+    return HydroModel(case, problem, index, layout, par, numbers, lps, noise, openings, periods, slots)
 
 
 def _with_seasons(case: Case) -> Case:
@@ -164,7 +166,7 @@ def _problem(
             )
         )
     arcs = [(ROOT if t == 0 else t - 1, t, 1.0) for t in range(len(nodes))]
-    return Problem(states, tuple(nodes), Arcs.of(arcs), name=case.name)
+    return Problem(states, tuple(nodes), Arcs.of(arcs), name=NAME)
 
 
 def _states(

@@ -16,7 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema
 import pycobre
 from pycobre.hydro.checks.no_effect import HEADS, SETTINGS
 from pycobre.hydro.files.json_files import JSON_FILES
-from pycobre.hydro.files.json_types import described
+from pycobre.hydro.files.json_types import file_description, section_types
 from pycobre.hydro.files.parquet_files import PARQUET_SECTIONS
 from pycobre.hydro.files.read_case import UNSUPPORTED_FILES
 from pycobre.hydro.model.config import DynamicSelection, SolverProfile
@@ -96,7 +96,7 @@ def test_keys_and_words_are_the_published_ones(name: str) -> None:
     if file in UNSUPPORTED_FILES:
         return
     theirs = keys_of(json.loads((SCHEMAS / f"{name}.schema.json").read_text()))
-    ours = keys_of(GenerateJsonSchema().generate(described(JSON_FILES[file].type)))
+    ours = keys_of(GenerateJsonSchema().generate(file_description(file)))
     named = {path for path in theirs if not path.endswith("[]")}
     assert named - set(ours) == set()
     assert {path for path in ours if not path.endswith("[]")} - named == set()
@@ -161,11 +161,7 @@ def records(kind: Any) -> Iterator[type]:
 
 def model_fields() -> set[str]:
     """The name of every field that a file can fill."""
-    types = []
-    for spec in JSON_FILES.values():
-        # The keys of a root that only holds sections are the sections themselves.
-        held = get_type_hints(spec.type, include_extras=True).values()
-        types += [spec.type] if "" in spec.sections else held
+    types = [kind for file in JSON_FILES for kind in section_types(file).values()]
     found = {kind for each in types for kind in records(each)}
     return {f.name for kind in (*found, *PARQUET_SECTIONS.values()) for f in fields(kind)}
 
@@ -193,7 +189,13 @@ def test_every_field_is_used_refused_or_said_to_be_kept() -> None:
             "hydro/tables",
             "hydro/model/parameters.py",
         ),
-        *("hydro/checks/coverage.py", "app/case_study.py", "app/study.py", "app/pipeline.py"),
+        *(
+            "hydro/checks/coverage.py",
+            "hydro/study/case_study.py",
+            "hydro/study/options.py",
+            "app/study.py",
+            "app/pipeline.py",
+        ),
     )
     said = names_in("hydro/checks/support.py", "hydro/checks/no_effect.py")
     used |= {f"{name}_cost" for name in used}  # penalties are looked up without their ending

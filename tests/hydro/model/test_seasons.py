@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import pytest
 from small_case import config, inflows, one_reservoir, stages, weeks
 
-from pycobre.hydro import build_study
+from pycobre.hydro import build_model
 from pycobre.hydro.checks import check_case
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.horizon import Season, SeasonDefinitions, Stage
@@ -68,9 +68,9 @@ def test_stages_without_a_season_have_that_of_their_first_day() -> None:
     """The weeks of a month then share their noise, as if they had said so."""
     told = one_reservoir(weeks(6, 3), config=config("penalty"))
     told = replace(told, inflow_stats=inflows(told.stages, {0: (20.0, 5.0)}))
-    untold = build_study(saying(told, *[None] * 6))
+    untold = build_model(saying(told, *[None] * 6))
     assert [stage.season_id for stage in untold.case.stages] == [0, 0, 0, 0, 0, 1]
-    for mine, theirs in zip(untold.openings, build_study(told).openings, strict=True):
+    for mine, theirs in zip(untold.openings, build_model(told).openings, strict=True):
         assert (mine == theirs).all()
     assert (untold.openings[0] == untold.openings[4]).all()
     assert (untold.openings[0] != untold.openings[5]).all()

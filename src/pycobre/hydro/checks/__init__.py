@@ -1,5 +1,10 @@
 """Whether the parts of a case make sense together: references, coverage, physical sense, support.
 
+registry                        the list of checks and how they run
+references · coverage · generic · history · seasons  nothing missing
+physical · limits · magnitudes  sensible numbers
+support · no_effect             what is not modelled, and what changes nothing
+
 A check is a generator of findings over the sections it names as parameters; it runs when all of them could be
 read, so that a broken file hides only what depends on it.
 """
@@ -25,7 +30,7 @@ from pycobre.hydro.checks.registry import run_checks
 from pycobre.hydro.model.case import SECTIONS, Case
 from pycobre.hydro.model.findings import Finding, Severity
 
-__all__ = ["check_case", "require_sound", "run_checks", "said"]
+__all__ = ["check_case", "format_errors", "require_sound", "run_checks"]
 
 
 def check_case(case: Case) -> list[Finding]:
@@ -35,13 +40,16 @@ def check_case(case: Case) -> list[Finding]:
 
 
 def require_sound(case: Case) -> None:
-    """Raise `CaseError` with every finding if any of them is an error."""
+    """Raise `CaseError` with every finding if any of them is an error; a checked case is not looked at again."""
+    if case.checked:
+        return
     findings = check_case(case)
     if any(finding.severity is Severity.ERROR for finding in findings):
-        raise CaseError(said(case.name, findings), tuple(findings))
+        raise CaseError(format_errors(case.name, findings), tuple(findings))
+    case.mark_checked()
 
 
-def said(name: str, findings: list[Finding]) -> str:
+def format_errors(name: str, findings: list[Finding]) -> str:
     """The errors as one text; of many, the first twenty."""
     errors = [finding for finding in findings if finding.severity is Severity.ERROR]
     shown = "\n".join(f"  {finding}" for finding in errors[:20])

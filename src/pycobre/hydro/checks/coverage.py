@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import timedelta
 from math import ceil
-from typing import Any
 
 import numpy as np
 
-from pycobre.hydro.checks.registry import Findings, check, error, warning
-from pycobre.hydro.model.config import FileOpenings, IterationLimit
+from pycobre.hydro.checks.registry import Findings, HasId, check, error, warning
+from pycobre.hydro.model.config import Config, FileOpenings, IterationLimit
+from pycobre.hydro.model.constraints import EnergyProductivity, FphaPlanes, Geometry
 from pycobre.hydro.model.findings import Layer
-from pycobre.hydro.model.production import SeasonalProduction, fits_planes
+from pycobre.hydro.model.horizon import Stage
+from pycobre.hydro.model.initial import InitialConditions
+from pycobre.hydro.model.production import (
+    ProductionModel,
+    SeasonalProduction,
+    SeasonModel,
+    StageRange,
+    StageRangeProduction,
+    fits_planes,
+)
+from pycobre.hydro.model.scenarios import (
+    ArCoefficients,
+    Correlation,
+    ExternalInflows,
+    ExternalLoads,
+    ExternalSources,
+    InflowHistory,
+    InflowStats,
+    LoadStats,
+    NoiseOpenings,
+    SourceStats,
+)
+from pycobre.hydro.model.system import Bus, Hydro, NonControllableSource
 from pycobre.hydro.model.table import NO_ID
 
 COVERAGE = Layer.COVERAGE
@@ -21,7 +44,7 @@ GRIDS = tuple(f"{of}_discretization_points" for of in ("volume", "turbine", "spi
 
 
 @check
-def horizon(stages: Any) -> Findings:
+def horizon(stages: tuple[Stage, ...]) -> Findings:
     if not stages:
         yield error(COVERAGE, "empty_study", "stages", "a study has at least one stage")
         return
@@ -62,20 +85,20 @@ def horizon(stages: Any) -> Findings:
 
 
 @check
-def system_not_empty(buses: Any) -> Findings:
+def system_not_empty(buses: tuple[Bus, ...]) -> Findings:
     if not buses:
         yield error(COVERAGE, "empty_system", "buses", "a system has at least one bus")
 
 
 @check
 def inflow_rows(
-    inflow_stats: Any,
-    inflow_history: Any,
-    external_inflows: Any,
-    ar_coefficients: Any,
-    config: Any,
-    hydros: Any,
-    stages: Any,
+    inflow_stats: InflowStats,
+    inflow_history: InflowHistory,
+    external_inflows: ExternalInflows,
+    ar_coefficients: ArCoefficients,
+    config: Config,
+    hydros: tuple[Hydro, ...],
+    stages: tuple[Stage, ...],
 ) -> Findings:
     """Statistics are given, fitted to a history, or those of the external scenarios that are trained on."""
     if len(inflow_history) and not len(inflow_stats):
@@ -89,21 +112,27 @@ def inflow_rows(
 
 
 @check
-def load_rows(load_stats: Any, buses: Any, stages: Any) -> Findings:
+def load_rows(load_stats: LoadStats, buses: tuple[Bus, ...], stages: tuple[Stage, ...]) -> Findings:
     if len(load_stats):
         have = set(zip(load_stats.bus_id.tolist(), load_stats.stage_id.tolist(), strict=True))
         yield from _missing("load_stats", "bus", buses, stages, have)
 
 
 @check
-def source_rows(source_stats: Any, non_controllable_sources: Any, stages: Any) -> Findings:
+def source_rows(
+    source_stats: SourceStats,
+    non_controllable_sources: tuple[NonControllableSource, ...],
+    stages: tuple[Stage, ...],
+) -> Findings:
     named = set(source_stats.ncs_id.tolist())
     have = set(zip(source_stats.ncs_id.tolist(), source_stats.stage_id.tolist(), strict=True))
     listed = [source for source in non_controllable_sources if source.id in named]
     yield from _missing("source_stats", "source", listed, stages, have)
 
 
-def _missing(section: str, what: str, entities: Any, stages: Any, have: set[tuple[int, int]]) -> Findings:
+def _missing(
+    section: str, what: str, entities: Iterable[HasId], stages: tuple[Stage, ...], have: set[tuple[int, int]]
+) -> Findings:
     for entity in entities:
         gaps = [stage.id for stage in stages if (entity.id, stage.id) not in have]
         if gaps:
@@ -119,7 +148,11 @@ def _missing(section: str, what: str, entities: Any, stages: Any, have: set[tupl
 
 @check
 def productivity(
-    hydros: Any, stages: Any, production_models: Any, energy_productivity: Any, fpha_planes: Any
+    hydros: tuple[Hydro, ...],
+    stages: tuple[Stage, ...],
+    production_models: tuple[ProductionModel, ...],
+    energy_productivity: EnergyProductivity,
+    fpha_planes: FphaPlanes,
 ) -> Findings:
     """Every plant has a production model in every stage, with the numbers that it needs."""
     models = {model.hydro_id: model for model in production_models}
@@ -147,7 +180,7 @@ def productivity(
                     lacking["planes"].append(stage.id)
             elif value is None and (hydro.id, stage.id) not in table:
                 lacking["productivity"].append(stage.id)
-        said = {
+        texts = {
             "model": ("production_models", "missing_model", "a stage range covers every stage"),
             "planes": ("fpha_planes", "missing_planes", "an FPHA plant has planes in every stage"),
             "productivity": (
@@ -158,7 +191,7 @@ def productivity(
         }
         for key, gaps in lacking.items():
             if gaps:
-                section, kind, rule = said[key]
+                section, kind, rule = texts[key]
                 stages_text = ", ".join(map(str, gaps[:8]))
                 yield error(
                     COVERAGE,
@@ -170,7 +203,9 @@ def productivity(
                 )
 
 
-def _model_of(model: Any, hydro: Any, stage: Any) -> tuple[str | None, float | None]:
+def _model_of(
+    model: StageRangeProduction | SeasonalProduction | None, hydro: Hydro, stage: Stage
+) -> tuple[str | None, float | None]:
     if model is None:
         return hydro.generation.model, None
     if isinstance(model, SeasonalProduction):
@@ -184,13 +219,15 @@ def _model_of(model: Any, hydro: Any, stage: Any) -> tuple[str | None, float | N
     return None, None
 
 
-def _kind(chosen: Any) -> str:
+def _kind(chosen: StageRange | SeasonModel) -> str:
     computed = chosen.fpha_config is not None and chosen.fpha_config.source == "computed"
     return FITTED if chosen.model == "fpha" and computed else str(chosen.model)
 
 
 @check
-def heads_of_fitted_planes(hydros: Any, production_models: Any, geometry: Any) -> Findings:
+def heads_of_fitted_planes(
+    hydros: tuple[Hydro, ...], production_models: tuple[ProductionModel, ...], geometry: Geometry
+) -> Findings:
     """Planes are computed from a geometry, and from what is between its level and the turbines."""
     fitted = {model.hydro_id for model in production_models if fits_planes(model)}
     for hydro in hydros:
@@ -213,7 +250,7 @@ def heads_of_fitted_planes(hydros: Any, production_models: Any, geometry: Any) -
 
 
 @check
-def grids_of_fitted_planes(production_models: Any) -> Findings:
+def grids_of_fitted_planes(production_models: tuple[ProductionModel, ...]) -> Findings:
     for model in production_models:
         spans = model.seasons if isinstance(model, SeasonalProduction) else model.stage_ranges
         for config in [span.fpha_config for span in spans if span.fpha_config is not None]:
@@ -232,7 +269,7 @@ def grids_of_fitted_planes(production_models: Any) -> Findings:
 
 
 @check
-def evaporation(hydros: Any, geometry: Any, stages: Any) -> Findings:
+def evaporation(hydros: tuple[Hydro, ...], geometry: Geometry, stages: tuple[Stage, ...]) -> Findings:
     have = set(geometry.hydro_id.tolist())
     for hydro in hydros:
         if hydro.evaporation is None:
@@ -263,7 +300,7 @@ def evaporation(hydros: Any, geometry: Any, stages: Any) -> Findings:
 
 
 @check
-def unit_groups(hydros: Any) -> Findings:
+def unit_groups(hydros: tuple[Hydro, ...]) -> Findings:
     for hydro in hydros:
         if not hydro.unit_groups:
             yield error(
@@ -272,7 +309,7 @@ def unit_groups(hydros: Any) -> Findings:
 
 
 @check
-def training_rules(config: Any) -> Findings:
+def training_rules(config: Config) -> Findings:
     rules = config.training.stopping_rules
     if not any(isinstance(rule, IterationLimit) for rule in rules):
         yield error(
@@ -286,12 +323,12 @@ def training_rules(config: Any) -> Findings:
 
 @check
 def scenario_sources(
-    config: Any,
-    external_inflows: Any,
-    external_loads: Any,
-    external_sources: Any,
-    inflow_history: Any,
-    noise_openings: Any,
+    config: Config,
+    external_inflows: ExternalInflows,
+    external_loads: ExternalLoads,
+    external_sources: ExternalSources,
+    inflow_history: InflowHistory,
+    noise_openings: NoiseOpenings,
 ) -> Findings:
     """What the scenario schemes read from must be there."""
     for where in ("training", "simulation"):
@@ -325,14 +362,14 @@ def scenario_sources(
 
 @check
 def external_scenarios(
-    config: Any,
-    stages: Any,
-    hydros: Any,
-    external_inflows: Any,
-    load_stats: Any,
-    external_loads: Any,
-    source_stats: Any,
-    external_sources: Any,
+    config: Config,
+    stages: tuple[Stage, ...],
+    hydros: tuple[Hydro, ...],
+    external_inflows: ExternalInflows,
+    load_stats: LoadStats,
+    external_loads: ExternalLoads,
+    source_stats: SourceStats,
+    external_sources: ExternalSources,
 ) -> Findings:
     """Every stage has at least one scenario, and every scenario every entity that it replaces."""
     used = {
@@ -371,7 +408,12 @@ def external_scenarios(
 
 @check
 def openings_file(
-    config: Any, stages: Any, hydros: Any, load_stats: Any, source_stats: Any, noise_openings: Any
+    config: Config,
+    stages: tuple[Stage, ...],
+    hydros: tuple[Hydro, ...],
+    load_stats: LoadStats,
+    source_stats: SourceStats,
+    noise_openings: NoiseOpenings,
 ) -> Findings:
     source = config.training.scenario_source
     if source is None or not isinstance(source.openings, FileOpenings) or not len(noise_openings):
@@ -401,7 +443,7 @@ def openings_file(
 
 
 @check
-def correlation_shape(correlation: Any) -> Findings:
+def correlation_shape(correlation: Correlation | None) -> Findings:
     if correlation is None:
         return
     if "default" not in correlation.profiles and len(correlation.profiles) != 1:
@@ -428,7 +470,9 @@ def correlation_shape(correlation: Any) -> Findings:
 
 
 @check
-def releases_observed(hydros: Any, initial_conditions: Any, stages: Any) -> Findings:
+def releases_observed(
+    hydros: tuple[Hydro, ...], initial_conditions: InitialConditions, stages: tuple[Stage, ...]
+) -> Findings:
     """Water that has left a plant and not arrived when the study starts has to be known."""
     if not stages:
         return
@@ -456,7 +500,11 @@ def releases_observed(hydros: Any, initial_conditions: Any, stages: Any) -> Find
 
 @check
 def lags_observed(
-    ar_coefficients: Any, initial_conditions: Any, inflow_history: Any, stages: Any, hydros: Any
+    ar_coefficients: ArCoefficients,
+    initial_conditions: InitialConditions,
+    inflow_history: InflowHistory,
+    stages: tuple[Stage, ...],
+    hydros: tuple[Hydro, ...],
 ) -> Findings:
     order = int(ar_coefficients.lag.max()) if len(ar_coefficients) else 0
     observed = {entry.hydro_id for entry in initial_conditions.recent_observations}

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 
-from pycobre.hydro.checks.registry import Findings, check, error, refer, twice
+from pycobre.hydro.checks.registry import Findings, check, check_reference, duplicate_ids, error
+from pycobre.hydro.model.constraints import GenericBounds, GenericConstraint, NamedExpression, ScalarParameter
 from pycobre.hydro.model.expressions import ExpressionError, Linear, Term, parse
 from pycobre.hydro.model.findings import Layer
+from pycobre.hydro.model.horizon import Stage
 from pycobre.hydro.model.parameters import parameter_value
+from pycobre.hydro.model.system import (
+    Bus,
+    EnergyContract,
+    Hydro,
+    Line,
+    NonControllableSource,
+    PumpingStation,
+    Thermal,
+)
 from pycobre.hydro.model.table import NO_ID
 
 _OWNERS = {
@@ -24,7 +34,11 @@ _OWNERS = {
 }
 
 
-def _parsed(constraints: Any, expressions: Any, parameters: Any) -> Iterator[tuple[Any, Linear | str]]:
+def _parsed(
+    constraints: tuple[GenericConstraint, ...],
+    expressions: tuple[NamedExpression, ...],
+    parameters: tuple[ScalarParameter, ...],
+) -> Iterator[tuple[GenericConstraint, Linear | str]]:
     """Every constraint with its linear form, or with what is wrong about its text."""
     names = frozenset(p.name for p in parameters)
     named = {e.name: e.expression for e in expressions}
@@ -37,16 +51,16 @@ def _parsed(constraints: Any, expressions: Any, parameters: Any) -> Iterator[tup
 
 @check
 def generic_expressions_make_sense(
-    generic_constraints: Any,
-    generic_expressions: Any,
-    generic_parameters: Any,
-    hydros: Any,
-    thermals: Any,
-    lines: Any,
-    buses: Any,
-    pumping_stations: Any,
-    energy_contracts: Any,
-    non_controllable_sources: Any,
+    generic_constraints: tuple[GenericConstraint, ...],
+    generic_expressions: tuple[NamedExpression, ...],
+    generic_parameters: tuple[ScalarParameter, ...],
+    hydros: tuple[Hydro, ...],
+    thermals: tuple[Thermal, ...],
+    lines: tuple[Line, ...],
+    buses: tuple[Bus, ...],
+    pumping_stations: tuple[PumpingStation, ...],
+    energy_contracts: tuple[EnergyContract, ...],
+    non_controllable_sources: tuple[NonControllableSource, ...],
 ) -> Findings:
     """Every expression can be read, and its variables belong to entities that exist."""
     known = {
@@ -59,8 +73,8 @@ def generic_expressions_make_sense(
         "non_controllable_sources": {x.id for x in non_controllable_sources},
     }
     names = [p.name for p in generic_parameters]
-    yield from twice("generic_parameters", "parameter", names, "name")
-    yield from twice(
+    yield from duplicate_ids("generic_parameters", "parameter", names, "name")
+    yield from duplicate_ids(
         "generic_constraints", "expression", [*(e.name for e in generic_expressions), *set(names)], "name"
     )
     for constraint, linear in _parsed(generic_constraints, generic_expressions, generic_parameters):
@@ -73,18 +87,20 @@ def generic_expressions_make_sense(
             if v is not None:
                 owner = _OWNERS[v.name.split("_")[0]]
                 what = f"member of {owner}"
-                yield from refer("generic_constraints", entity, v.name, v.id, known[owner], what)
-                yield from refer("generic_constraints", entity, f"{v.name} bus", v.bus, known["buses"], "bus")
+                yield from check_reference("generic_constraints", entity, v.name, v.id, known[owner], what)
+                yield from check_reference(
+                    "generic_constraints", entity, f"{v.name} bus", v.bus, known["buses"], "bus"
+                )
 
 
 @check
 def generic_constraints_hold_somewhere(
-    generic_constraints: Any,
-    generic_expressions: Any,
-    generic_parameters: Any,
-    generic_bounds: Any,
-    stages: Any,
-    hydros: Any,
+    generic_constraints: tuple[GenericConstraint, ...],
+    generic_expressions: tuple[NamedExpression, ...],
+    generic_parameters: tuple[ScalarParameter, ...],
+    generic_bounds: GenericBounds,
+    stages: tuple[Stage, ...],
+    hydros: tuple[Hydro, ...],
 ) -> Findings:
     """Where a constraint has bounds, its parameters have values, its blocks exist and its sides are in order."""
     parameters = {p.name: p for p in generic_parameters}
@@ -100,7 +116,9 @@ def generic_constraints_hold_somewhere(
         for term in (*linear.terms, *linear.right):
             if term.variable is not None:
                 at = term.variable.block
-                yield from refer("generic_constraints", entity, "block", at, blocks, "block of the stage")
+                yield from check_reference(
+                    "generic_constraints", entity, "block", at, blocks, "block of the stage"
+                )
         own = int(generic_bounds.block_id[row])
         for block in sorted(blocks) if own == NO_ID else [own]:
             values = {n: parameter_value(p, stage, block, hydros) for n, p in parameters.items()}
@@ -132,7 +150,9 @@ def _used(linear: Linear) -> list[str]:
     return sorted({name for term in (*linear.terms, *linear.right) for name in term.parameters})
 
 
-def _sides(linear: Linear, bounds: Any, row: int, values: Mapping[str, float | None]) -> tuple[float, float]:
+def _sides(
+    linear: Linear, bounds: GenericBounds, row: int, values: Mapping[str, float | None]
+) -> tuple[float, float]:
     """The interval in force: a relation adds its right side to the bound on its side."""
     low, high = float(bounds.bound_lower[row]), float(bounds.bound_upper[row])
     fixed = sum(_constant(term, values) for term in linear.right)

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import date
-from typing import Any
 
 import numpy as np
 
 from pycobre.hydro.checks.registry import Findings, check, error
-from pycobre.hydro.model.config import YearRange
+from pycobre.hydro.model.config import Config, ScenarioSource, YearRange
 from pycobre.hydro.model.findings import Finding, Layer
+from pycobre.hydro.model.horizon import PreStudyStage, SeasonDefinitions, Stage
+from pycobre.hydro.model.scenarios import ArCoefficients, InflowHistory, InflowStats
+from pycobre.hydro.model.system import Hydro
 
 COVERAGE = Layer.COVERAGE
 LONGEST_FIT = 60  # lags; models have a handful
 
 
 @check
-def history_dates(inflow_history: Any) -> Findings:
+def history_dates(inflow_history: InflowHistory) -> Findings:
     wrong = inflow_history.end_date <= inflow_history.start_date
     for row in np.flatnonzero(wrong).tolist():
         yield error(
@@ -33,14 +35,14 @@ def history_dates(inflow_history: Any) -> Findings:
 
 @check
 def history_to_fit(
-    inflow_history: Any,
-    inflow_stats: Any,
-    ar_coefficients: Any,
-    season_definitions: Any,
-    config: Any,
-    hydros: Any,
-    stages: Any,
-    pre_study_stages: Any,
+    inflow_history: InflowHistory,
+    inflow_stats: InflowStats,
+    ar_coefficients: ArCoefficients,
+    season_definitions: SeasonDefinitions | None,
+    config: Config,
+    hydros: tuple[Hydro, ...],
+    stages: tuple[Stage, ...],
+    pre_study_stages: tuple[PreStudyStage, ...],
 ) -> Findings:
     """What is missing of the inflow model is fitted to monthly history."""
     if not len(inflow_history) or not hydros or (len(inflow_stats) and len(ar_coefficients)):
@@ -69,14 +71,15 @@ def history_to_fit(
             suggestion="Or give statistics and coefficients.",
         )
         return
-    without = [stage.id for stage in (*pre_study_stages, *stages) if stage.season_id is None]
+    every: list[Stage | PreStudyStage] = [*pre_study_stages, *stages]
+    without = [stage.id for stage in every if stage.season_id is None]
     if without:
         rule = "every stage has a season, where inflow models are fitted to history"
         yield error(COVERAGE, "season_id", "stages", rule, entity=f"stage {without[0]}")
     yield from _months(inflow_history, hydros, config.estimation.min_observations_per_season)
 
 
-def _months(history: Any, hydros: Any, least: int) -> Findings:
+def _months(history: InflowHistory, hydros: tuple[Hydro, ...], least: int) -> Findings:
     month = history.start_date.astype("datetime64[M]").astype(int)
     common = set.intersection(*(set(month[history.hydro_id == h.id].tolist()) for h in hydros))
     if not common or max(common) - min(common) + 1 != len(common):
@@ -103,7 +106,9 @@ def _months(history: Any, hydros: Any, least: int) -> Findings:
 
 
 @check
-def history_to_replay(inflow_history: Any, config: Any, stages: Any, hydros: Any) -> Findings:
+def history_to_replay(
+    inflow_history: InflowHistory, config: Config, stages: tuple[Stage, ...], hydros: tuple[Hydro, ...]
+) -> Findings:
     """Windows of history as scenarios: a year whose history covers the study."""
     sources = [(where, getattr(config, where).scenario_source) for where in ("training", "simulation")]
     uses = [
@@ -130,7 +135,7 @@ def _no_window(rule: str) -> Finding:
     return error(COVERAGE, "no_window", "inflow_history", rule)
 
 
-def _years(source: Any, history: Any) -> range | tuple[int, ...]:
+def _years(source: ScenarioSource | None, history: InflowHistory) -> range | tuple[int, ...]:
     asked = None if source is None else source.historical_years
     if isinstance(asked, YearRange):
         return range(asked.from_, asked.to + 1)
@@ -139,7 +144,7 @@ def _years(source: Any, history: Any) -> range | tuple[int, ...]:
     return tuple(sorted(set((history.start_date.astype("datetime64[Y]").astype(int) + 1970).tolist())))
 
 
-def _covered(history: Any, hydros: Any, stages: Any, year: int) -> bool:
+def _covered(history: InflowHistory, hydros: tuple[Hydro, ...], stages: tuple[Stage, ...], year: int) -> bool:
     """Every day of the study, moved to that year, is in a window."""
     first = min(stage.start_date for stage in stages)
     shift = year - first.year

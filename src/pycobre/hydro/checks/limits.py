@@ -2,19 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 import numpy as np
 
-from pycobre.hydro.checks.registry import Findings, check, error
+from pycobre.hydro.checks.registry import Findings, HasId, StageTable, check, error
+from pycobre.hydro.model.constraints import (
+    BusPenaltyTable,
+    ContractBounds,
+    FphaPlanes,
+    HydroBounds,
+    HydroPenaltyTable,
+    LineBounds,
+    LinePenaltyTable,
+    PumpingBounds,
+    SourceBounds,
+    SourcePenaltyTable,
+    ThermalBounds,
+    UnitGroupBounds,
+)
 from pycobre.hydro.model.findings import Layer
+from pycobre.hydro.model.system import EnergyContract, Hydro, PumpingStation, Thermal
 from pycobre.hydro.model.table import F64, NO_ID
+
+E = TypeVar("E", bound=HasId)
 
 _MAY_BE_NEGATIVE = ("water_withdrawal_m3s", "price_per_mwh")
 
 
-def _negative(section: str, table: Any, key: str) -> Findings:
+def _negative(section: str, table: StageTable, key: str) -> Findings:
     for name, values in vars(table).items():
         if values.dtype.kind != "f" or name in _MAY_BE_NEGATIVE:
             continue
@@ -30,7 +47,7 @@ def _negative(section: str, table: Any, key: str) -> Findings:
             )
 
 
-def _in_force(table: Any, key: str, column: str, base: Mapping[int, float]) -> F64:
+def _in_force(table: StageTable, key: str, column: str, base: Mapping[int, float]) -> F64:
     """A column with its nulls replaced by what holds there: the row of the whole stage, or the entity's value."""
     values: F64 = np.array(getattr(table, column))
     ids, stages = getattr(table, key).tolist(), table.stage_id.tolist()
@@ -46,7 +63,7 @@ def _in_force(table: Any, key: str, column: str, base: Mapping[int, float]) -> F
 
 def _inverted(
     section: str,
-    table: Any,
+    table: StageTable,
     key: str,
     name: str,
     low: Mapping[int, float] | None = None,
@@ -66,13 +83,15 @@ def _inverted(
         )
 
 
-def _by_id(entities: Any, value: Callable[[Any], float | None]) -> dict[int, float]:
+def _by_id(entities: Iterable[E], value: Callable[[E], float | None]) -> dict[int, float]:
     found = {entity.id: value(entity) for entity in entities}
     return {id_: number for id_, number in found.items() if number is not None}
 
 
 @check
-def hydro_limits(hydro_bounds: Any, unit_group_bounds: Any, hydros: Any) -> Findings:
+def hydro_limits(
+    hydro_bounds: HydroBounds, unit_group_bounds: UnitGroupBounds, hydros: tuple[Hydro, ...]
+) -> Findings:
     """Storage, diversion and spillage have hard limits; the others may be broken at a price, but not in one row."""
     section, key = "hydro_bounds", "hydro_id"
     yield from _negative(section, hydro_bounds, key)
@@ -92,12 +111,12 @@ def hydro_limits(hydro_bounds: Any, unit_group_bounds: Any, hydros: Any) -> Find
 
 @check
 def other_limits(
-    thermal_bounds: Any,
-    thermals: Any,
-    contract_bounds: Any,
-    energy_contracts: Any,
-    pumping_bounds: Any,
-    pumping_stations: Any,
+    thermal_bounds: ThermalBounds,
+    thermals: tuple[Thermal, ...],
+    contract_bounds: ContractBounds,
+    energy_contracts: tuple[EnergyContract, ...],
+    pumping_bounds: PumpingBounds,
+    pumping_stations: tuple[PumpingStation, ...],
 ) -> Findings:
     for section, table, key, name, low, high in (
         (
@@ -131,12 +150,12 @@ def other_limits(
 
 @check
 def penalties_by_stage(
-    line_bounds: Any,
-    source_bounds: Any,
-    bus_penalties: Any,
-    line_penalties: Any,
-    hydro_penalties: Any,
-    source_penalties: Any,
+    line_bounds: LineBounds,
+    source_bounds: SourceBounds,
+    bus_penalties: BusPenaltyTable,
+    line_penalties: LinePenaltyTable,
+    hydro_penalties: HydroPenaltyTable,
+    source_penalties: SourcePenaltyTable,
 ) -> Findings:
     yield from _negative("line_bounds", line_bounds, "line_id")
     yield from _negative("source_bounds", source_bounds, "ncs_id")
@@ -147,7 +166,7 @@ def penalties_by_stage(
 
 
 @check
-def planes_allow_generation(fpha_planes: Any, hydros: Any) -> Findings:
+def planes_allow_generation(fpha_planes: FphaPlanes, hydros: tuple[Hydro, ...]) -> Findings:
     """A plane that is below zero wherever the plant can be leaves it no solution."""
     kappa = np.where(np.isnan(fpha_planes.kappa), 1.0, fpha_planes.kappa)
     for hydro in hydros:

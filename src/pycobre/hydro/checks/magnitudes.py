@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import is_dataclass
-from typing import Any
 
 import numpy as np
 
@@ -45,25 +44,23 @@ def _finding(section: str, where: str, value: float, limits: frozenset[str]) -> 
         )
 
 
-def _any_large(value: Any) -> bool:
+def _any_large(value: object) -> bool:
     """Whether a section holds a number that is worth a closer look; nearly always none does."""
-    kind = type(value)
-    if kind is float or kind is int:
+    if isinstance(value, float | int):
         return not -LARGEST_ID <= value <= LARGEST_ID
-    if kind is str or value is None:
+    if isinstance(value, str) or value is None:
         return False
-    if kind is tuple:
+    if isinstance(value, tuple):
         return any(_any_large(item) for item in value)
-    inside = value if kind is dict else getattr(value, "__dict__", {})
+    inside = value if isinstance(value, dict) else getattr(value, "__dict__", {})
     return any(_any_large(item) for item in inside.values())
 
 
-def _numbers(value: Any, where: str) -> Iterator[tuple[str, int | float]]:
+def _numbers(value: object, where: str) -> Iterator[tuple[str, int | float]]:
     """Every number of a section, with its path."""
-    kind = type(value)
-    if kind is float or kind is int:
+    if isinstance(value, float | int):
         yield where, value
-    elif kind is tuple:
+    elif isinstance(value, tuple):
         for i, item in enumerate(value):
             yield from _numbers(item, f"{where}[{i}]")
     else:
@@ -71,7 +68,7 @@ def _numbers(value: Any, where: str) -> Iterator[tuple[str, int | float]]:
             yield from _numbers(item, f"{where}.{name}" if where else name)
 
 
-def _large(section: str, content: Any) -> Findings:
+def _large(section: str, content: object) -> Findings:
     limits = frozenset() if section in _ALWAYS else _LIMITS
     if isinstance(content, Table):
         for name, column in vars(content).items():
@@ -85,7 +82,7 @@ def _large(section: str, content: Any) -> Findings:
 
 
 def _register(section: str) -> None:
-    def magnitudes(**sections: Any) -> Findings:
+    def magnitudes(**sections: object) -> Findings:
         yield from _large(section, sections[section])
 
     check_of(magnitudes, section)

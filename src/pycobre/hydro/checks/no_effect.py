@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, Field, fields
-from typing import Any
+from dataclasses import MISSING, fields
 
 import numpy as np
 
 from pycobre.hydro.checks.registry import Findings, check, warning
 from pycobre.hydro.model.config import Config
+from pycobre.hydro.model.constraints import HydroBounds
 from pycobre.hydro.model.findings import Finding, Layer
-from pycobre.hydro.model.production import SeasonalProduction, fits_planes
+from pycobre.hydro.model.initial import InitialConditions
+from pycobre.hydro.model.production import ProductionModel, SeasonalProduction, fits_planes
+from pycobre.hydro.model.system import Hydro
 
 _FILES = "Where results go and where a policy comes from are options of the command, such as --output."
 _SPEED = "It is about how the LPs are solved; the results are the same."
@@ -52,8 +54,8 @@ def _says(section: str, where: str, entity: str = "", suggestion: str = "") -> F
     )
 
 
-def _default(holder: type, name: str) -> Any:
-    field: Field[Any] = next(f for f in fields(holder) if f.name == name)
+def _default(holder: type, name: str) -> object:
+    field = next(f for f in fields(holder) if f.name == name)
     return field.default_factory() if field.default_factory is not MISSING else field.default
 
 
@@ -61,7 +63,7 @@ def _default(holder: type, name: str) -> Any:
 def settings(config: Config) -> Findings:
     for path, suggestion in SETTINGS.items():
         *parents, last = path.split(".")
-        holder: Any = config
+        holder: object = config
         for name in parents:
             holder = getattr(holder, name)
         if getattr(holder, last) != _default(type(holder), last):
@@ -69,7 +71,7 @@ def settings(config: Config) -> Findings:
 
 
 @check
-def heads(hydros: Any, production_models: Any) -> Findings:
+def heads(hydros: tuple[Hydro, ...], production_models: tuple[ProductionModel, ...]) -> Findings:
     fitted = {model.hydro_id for model in production_models if fits_planes(model)}
     for name in HEADS:
         used = fitted if name != "specific_productivity_mw_per_m3s_per_m" else set()
@@ -85,7 +87,7 @@ def heads(hydros: Any, production_models: Any) -> Findings:
 
 
 @check
-def fitted_planes(production_models: Any) -> Findings:
+def fitted_planes(production_models: tuple[ProductionModel, ...]) -> Findings:
     for model in production_models:
         spans = model.seasons if isinstance(model, SeasonalProduction) else model.stage_ranges
         for name in ("max_planes_per_hydro", "spillage_discretization_points"):
@@ -99,7 +101,7 @@ def fitted_planes(production_models: Any) -> Findings:
 
 
 @check
-def water_on_its_way(hydros: Any, initial_conditions: Any) -> Findings:
+def water_on_its_way(hydros: tuple[Hydro, ...], initial_conditions: InitialConditions) -> Findings:
     slow = {plant.id for plant in hydros if plant.travel_time_hours and plant.downstream_id is not None}
     for plant in hydros:
         if plant.travel_time_hours and plant.downstream_id is None:
@@ -109,7 +111,7 @@ def water_on_its_way(hydros: Any, initial_conditions: Any) -> Findings:
 
 
 @check
-def refused_elsewhere(initial_conditions: Any, hydro_bounds: Any) -> Findings:
+def refused_elsewhere(initial_conditions: InitialConditions, hydro_bounds: HydroBounds) -> Findings:
     """What belongs to anticipated dispatch and filling, both of which are refused by name."""
     if initial_conditions.past_anticipated_commitments:
         yield _says("initial_conditions", "past_anticipated_commitments")

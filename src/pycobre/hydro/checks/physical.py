@@ -3,13 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 
 from pycobre.hydro.checks.registry import Findings, check, error, warning
-from pycobre.hydro.model.config import SampledPasses, SampledScenarios
+from pycobre.hydro.model.config import Config, SampledPasses, SampledScenarios
+from pycobre.hydro.model.constraints import GenericConstraint
 from pycobre.hydro.model.findings import Layer
+from pycobre.hydro.model.horizon import PolicyGraph, PreStudyStage, Stage
+from pycobre.hydro.model.initial import InflowObservation, InitialConditions, PastDefluence
+from pycobre.hydro.model.penalties import Penalties
+from pycobre.hydro.model.scenarios import (
+    ArCoefficients,
+    Correlation,
+    InflowStats,
+    LoadFactors,
+    LoadStats,
+    SourceFactors,
+    SourceStats,
+)
+from pycobre.hydro.model.system import (
+    Bus,
+    EnergyContract,
+    Hydro,
+    Line,
+    NonControllableSource,
+    PumpingStation,
+    Thermal,
+)
 
 PHYSICAL = Layer.PHYSICAL
 
@@ -43,8 +64,9 @@ def _not_negative(section: str, entity: str, pairs: Iterable[tuple[str, float | 
 
 
 @check
-def times(stages: Any, pre_study_stages: Any) -> Findings:
-    for stage in (*pre_study_stages, *stages):
+def times(stages: tuple[Stage, ...], pre_study_stages: tuple[PreStudyStage, ...]) -> Findings:
+    every: list[Stage | PreStudyStage] = [*pre_study_stages, *stages]
+    for stage in every:
         if stage.end_date <= stage.start_date:
             yield error(
                 PHYSICAL,
@@ -80,7 +102,8 @@ def times(stages: Any, pre_study_stages: Any) -> Findings:
 
 
 @check
-def rates(policy_graph: Any, stages: Any) -> Findings:
+def rates(policy_graph: PolicyGraph, stages: tuple[Stage, ...]) -> Findings:
+    given: list[tuple[str, float | None]]
     given = [("policy_graph.annual_discount_rate", policy_graph.annual_discount_rate)]
     given += [(f"stage {s.id}", s.annual_discount_rate_override) for s in stages]
     given += [
@@ -99,7 +122,7 @@ def rates(policy_graph: Any, stages: Any) -> Findings:
 
 
 @check
-def lines_make_sense(lines: Any) -> Findings:
+def lines_make_sense(lines: tuple[Line, ...]) -> Findings:
     for line in lines:
         entity = f"line {line.id}"
         yield from _not_negative(
@@ -116,7 +139,10 @@ def lines_make_sense(lines: Any) -> Findings:
 
 @check
 def plants_make_sense(
-    thermals: Any, non_controllable_sources: Any, energy_contracts: Any, pumping_stations: Any
+    thermals: tuple[Thermal, ...],
+    non_controllable_sources: tuple[NonControllableSource, ...],
+    energy_contracts: tuple[EnergyContract, ...],
+    pumping_stations: tuple[PumpingStation, ...],
 ) -> Findings:
     for thermal in thermals:
         entity, limits = f"thermal {thermal.id}", thermal.generation
@@ -137,7 +163,7 @@ def plants_make_sense(
 
 
 @check
-def hydros_make_sense(hydros: Any, initial_conditions: Any) -> Findings:
+def hydros_make_sense(hydros: tuple[Hydro, ...], initial_conditions: InitialConditions) -> Findings:
     storage = {s.hydro_id: s.value_hm3 for s in initial_conditions.storage}
     for hydro in hydros:
         entity, tank, made = f"hydro {hydro.id}", hydro.reservoir, hydro.generation
@@ -188,7 +214,7 @@ def hydros_make_sense(hydros: Any, initial_conditions: Any) -> Findings:
 
 
 @check
-def initial_makes_sense(initial_conditions: Any) -> Findings:
+def initial_makes_sense(initial_conditions: InitialConditions) -> Findings:
     for name in ("storage", "filling_storage"):
         for entry in getattr(initial_conditions, name):
             yield from _not_negative(
@@ -197,20 +223,22 @@ def initial_makes_sense(initial_conditions: Any) -> Findings:
     for entry in initial_conditions.past_defluences:
         entity = f"hydro {entry.hydro_id}"
         yield from _not_negative("initial_conditions", entity, [("past_defluences", entry.value_m3s)])
-    for entry in (*initial_conditions.recent_observations, *initial_conditions.past_defluences):
-        if entry.end_date <= entry.start_date:
+    windows: list[InflowObservation | PastDefluence]
+    windows = [*initial_conditions.recent_observations, *initial_conditions.past_defluences]
+    for window in windows:
+        if window.end_date <= window.start_date:
             yield error(
                 PHYSICAL,
                 "dates",
                 "initial_conditions",
                 "an observation ends after it starts",
-                entity=f"hydro {entry.hydro_id}",
-                value=f"{entry.start_date} to {entry.end_date}",
+                entity=f"hydro {window.hydro_id}",
+                value=f"{window.start_date} to {window.end_date}",
             )
 
 
 @check
-def deficits(penalties: Any, buses: Any) -> Findings:
+def deficits(penalties: Penalties, buses: tuple[Bus, ...]) -> Findings:
     lists = [("penalties", "bus.deficit_segments", penalties.bus.deficit_segments)]
     lists += [("buses", f"bus {b.id}", b.deficit_segments) for b in buses if b.deficit_segments is not None]
     for section, entity, segments in lists:
@@ -235,7 +263,7 @@ def deficits(penalties: Any, buses: Any) -> Findings:
 
 
 @check
-def penalties_make_sense(penalties: Any) -> Findings:
+def penalties_make_sense(penalties: Penalties) -> Findings:
     for part in ("hydro", "line", "non_controllable_source"):
         values = vars(getattr(penalties, part)).items()
         yield from _not_negative("penalties", part, [(name, value) for name, value in values])
@@ -243,7 +271,7 @@ def penalties_make_sense(penalties: Any) -> Findings:
 
 
 @check
-def own_penalties_make_sense(hydros: Any, lines: Any) -> Findings:
+def own_penalties_make_sense(hydros: tuple[Hydro, ...], lines: tuple[Line, ...]) -> Findings:
     for hydro in hydros:
         if hydro.penalties is not None:
             yield from _not_negative("hydros", f"hydro {hydro.id}", vars(hydro.penalties).items())
@@ -252,7 +280,12 @@ def own_penalties_make_sense(hydros: Any, lines: Any) -> Findings:
 
 
 @check
-def statistics(inflow_stats: Any, load_stats: Any, source_stats: Any, ar_coefficients: Any) -> Findings:
+def statistics(
+    inflow_stats: InflowStats,
+    load_stats: LoadStats,
+    source_stats: SourceStats,
+    ar_coefficients: ArCoefficients,
+) -> Findings:
     for section, table, column in (
         ("inflow_stats", inflow_stats, "std_m3s"),
         ("load_stats", load_stats, "std_mw"),
@@ -283,7 +316,9 @@ def statistics(inflow_stats: Any, load_stats: Any, source_stats: Any, ar_coeffic
 
 
 @check
-def factors_make_sense(load_factors: Any, source_factors: Any) -> Findings:
+def factors_make_sense(
+    load_factors: tuple[LoadFactors, ...], source_factors: tuple[SourceFactors, ...]
+) -> Findings:
     for section, entries, key in (
         ("load_factors", load_factors, "bus_id"),
         ("source_factors", source_factors, "ncs_id"),
@@ -302,7 +337,7 @@ def factors_make_sense(load_factors: Any, source_factors: Any) -> Findings:
 
 
 @check
-def matrices(correlation: Any) -> Findings:
+def matrices(correlation: Correlation | None) -> Findings:
     if correlation is None:
         return
     for name, profile in correlation.profiles.items():
@@ -334,7 +369,7 @@ def matrices(correlation: Any) -> Findings:
 
 
 @check
-def slacks(generic_constraints: Any) -> Findings:
+def slacks(generic_constraints: tuple[GenericConstraint, ...]) -> Findings:
     for constraint in generic_constraints:
         slack = constraint.slack
         if slack.enabled and not (slack.penalty is not None and slack.penalty > 0.0):
@@ -352,7 +387,7 @@ MOST = 1_000_000  # openings, passes and scenarios fill memory
 
 
 @check
-def counts(config: Any, stages: Any) -> Findings:
+def counts(config: Config, stages: tuple[Stage, ...]) -> Findings:
     training, simulation = config.training, config.simulation
     rules, where = training.stopping_rules, "training.stopping_rules"
     given: list[tuple[str, int | None, int | None]]

@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from pycobre.hydro.checks.registry import Findings, check, check_of, error, refer, twice
+from pycobre.hydro.checks.registry import (
+    Findings,
+    HasId,
+    check,
+    check_of,
+    check_reference,
+    duplicate_ids,
+    error,
+)
+from pycobre.hydro.model.constraints import UnitGroupBounds
 from pycobre.hydro.model.findings import Layer
-from pycobre.hydro.model.table import NO_ID, Table
+from pycobre.hydro.model.horizon import Stage
+from pycobre.hydro.model.initial import InitialConditions
+from pycobre.hydro.model.production import ProductionModel
+from pycobre.hydro.model.scenarios import Correlation, LoadFactors, SourceFactors
+from pycobre.hydro.model.system import Bus, Hydro, NonControllableSource, PumpingStation
+from pycobre.hydro.model.table import I32, NO_ID, Table
 
 _LISTS = {
     "buses": "bus",
@@ -26,8 +40,8 @@ _LISTS = {
 
 
 def _register_unique(section: str, what: str) -> None:
-    def unique(**sections: Any) -> Findings:
-        yield from twice(section, what, (item.id for item in sections[section]))
+    def unique(**sections: tuple[HasId, ...]) -> Findings:
+        yield from duplicate_ids(section, what, (item.id for item in sections[section]))
 
     check_of(unique, section)
 
@@ -37,12 +51,16 @@ for _section, _what in _LISTS.items():
 
 
 @check
-def unique_inside(hydros: Any, stages: Any, production_models: Any) -> Findings:
+def unique_inside(
+    hydros: tuple[Hydro, ...], stages: tuple[Stage, ...], production_models: tuple[ProductionModel, ...]
+) -> Findings:
     for hydro in hydros:
-        yield from twice("hydros", f"hydro {hydro.id}, unit group", (g.id for g in hydro.unit_groups))
+        yield from duplicate_ids("hydros", f"hydro {hydro.id}, unit group", (g.id for g in hydro.unit_groups))
     for stage in stages:
-        yield from twice("stages", f"stage {stage.id}, block", (block.id for block in stage.blocks))
-    yield from twice("production_models", "hydro", (m.hydro_id for m in production_models), "hydro_id")
+        yield from duplicate_ids("stages", f"stage {stage.id}, block", (block.id for block in stage.blocks))
+    yield from duplicate_ids(
+        "production_models", "hydro", (m.hydro_id for m in production_models), "hydro_id"
+    )
 
 
 _BUS_FIELDS = {
@@ -55,11 +73,13 @@ _BUS_FIELDS = {
 
 
 def _register_bus(section: str, what: str, names: tuple[str, ...]) -> None:
-    def buses_exist(**sections: Any) -> Findings:
+    def buses_exist(**sections: tuple[HasId, ...]) -> Findings:
         known = {bus.id for bus in sections["buses"]}
         for item in sections[section]:
             for name in names:
-                yield from refer(section, f"{what} {item.id}", name, getattr(item, name), known, "bus")
+                yield from check_reference(
+                    section, f"{what} {item.id}", name, getattr(item, name), known, "bus"
+                )
 
     check_of(buses_exist, section, "buses")
 
@@ -69,25 +89,25 @@ for _section, (_what, _names) in _BUS_FIELDS.items():
 
 
 @check
-def hydro_buses(hydros: Any, buses: Any) -> Findings:
+def hydro_buses(hydros: tuple[Hydro, ...], buses: tuple[Bus, ...]) -> Findings:
     known = {bus.id for bus in buses}
     for hydro in hydros:
         for group in hydro.unit_groups:
             where = f"hydro {hydro.id}, unit group {group.id}"
-            yield from refer("hydros", where, "bus_id", group.bus_id, known, "bus")
+            yield from check_reference("hydros", where, "bus_id", group.bus_id, known, "bus")
 
 
 @check
-def cascade(hydros: Any) -> Findings:
+def cascade(hydros: tuple[Hydro, ...]) -> Findings:
     known = {hydro.id for hydro in hydros}
     below = {}
     for hydro in hydros:
         entity = f"hydro {hydro.id}"
-        yield from refer("hydros", entity, "downstream_id", hydro.downstream_id, known, "hydro")
+        yield from check_reference("hydros", entity, "downstream_id", hydro.downstream_id, known, "hydro")
         below[hydro.id] = hydro.downstream_id
         if hydro.diversion is not None:
             to = hydro.diversion.downstream_id
-            yield from refer("hydros", entity, "diversion.downstream_id", to, known, "hydro")
+            yield from check_reference("hydros", entity, "diversion.downstream_id", to, known, "hydro")
             if to == hydro.id:
                 yield error(
                     Layer.REFERENCES, "cascade_cycle", "hydros", "water is diverted elsewhere", entity=entity
@@ -114,21 +134,26 @@ def cascade(hydros: Any) -> Findings:
 
 @check
 def hydro_references(
-    hydros: Any, production_models: Any, initial_conditions: Any, pumping_stations: Any
+    hydros: tuple[Hydro, ...],
+    production_models: tuple[ProductionModel, ...],
+    initial_conditions: InitialConditions,
+    pumping_stations: tuple[PumpingStation, ...],
 ) -> Findings:
     known = {hydro.id for hydro in hydros}
     for model in production_models:
-        yield from refer("production_models", "model", "hydro_id", model.hydro_id, known, "hydro")
+        yield from check_reference("production_models", "model", "hydro_id", model.hydro_id, known, "hydro")
     for name in ("storage", "filling_storage", "recent_observations", "past_defluences"):
         for entry in getattr(initial_conditions, name):
-            yield from refer("initial_conditions", name, "hydro_id", entry.hydro_id, known, "hydro")
-    yield from twice(
+            yield from check_reference("initial_conditions", name, "hydro_id", entry.hydro_id, known, "hydro")
+    yield from duplicate_ids(
         "initial_conditions", "storage of hydro", (s.hydro_id for s in initial_conditions.storage), "hydro_id"
     )
     for station in pumping_stations:
         for field in ("source_hydro_id", "destination_hydro_id"):
             entity = f"pumping station {station.id}"
-            yield from refer("pumping_stations", entity, field, getattr(station, field), known, "hydro")
+            yield from check_reference(
+                "pumping_stations", entity, field, getattr(station, field), known, "hydro"
+            )
 
 
 _TABLES = {
@@ -161,9 +186,11 @@ _BEFORE_STUDY = ("inflow_stats", "ar_coefficients", "annual_components")
 
 
 def _register_table(section: str, entities: str, key: str) -> None:
-    def rows_refer(**sections: Any) -> Findings:
-        table: Table = sections[section]
-        known = np.array([item.id for item in sections[entities]], dtype=np.int64)
+    def rows_refer(stages: tuple[Stage, ...], **sections: Table | tuple[HasId, ...]) -> Findings:
+        table, owners = sections[section], sections[entities]
+        assert isinstance(table, Table)
+        assert isinstance(owners, tuple)
+        known = np.array([item.id for item in owners], dtype=np.int64)
         column = getattr(table, key)
         strange = column[~np.isin(column, known)] if known.size or entities != "buses" else column[:0]
         for value in sorted(set(strange.tolist())):
@@ -175,18 +202,20 @@ def _register_table(section: str, entities: str, key: str) -> None:
                 where=f"{key}, row {int(np.flatnonzero(column == value)[0])}",
                 value=value,
             )
-        yield from _stage_rows(section, table, sections["stages"])
+        yield from _stage_rows(section, table, stages)
         yield from _repeated_rows(section, table)
 
     check_of(rows_refer, section, entities, "stages")
 
 
-def _stage_rows(section: str, table: Any, stages: Any) -> Findings:
-    if not hasattr(table, "stage_id") or not stages:
+def _stage_rows(section: str, table: Table, stages: tuple[Stage, ...]) -> Findings:
+    columns: dict[str, I32] = vars(table)
+    if "stage_id" not in columns or not stages:
         return
+    of_rows = columns["stage_id"]
     ids = {stage.id for stage in stages}
     blocks = {stage.id: {block.id for block in stage.blocks} for stage in stages}
-    for stage in sorted(set(table.stage_id.tolist()) - ids - {NO_ID}):
+    for stage in sorted(set(of_rows.tolist()) - ids - {NO_ID}):
         if stage < 0 and section in _BEFORE_STUDY:
             continue
         yield error(
@@ -194,12 +223,12 @@ def _stage_rows(section: str, table: Any, stages: Any) -> Findings:
             "dangling_reference",
             section,
             "stage_id is the id of a stage",
-            where=f"stage_id, row {int(np.flatnonzero(table.stage_id == stage)[0])}",
+            where=f"stage_id, row {int(np.flatnonzero(of_rows == stage)[0])}",
             value=stage,
         )
-    if not hasattr(table, "block_id"):
+    if "block_id" not in columns:
         return
-    for stage, block in sorted(set(zip(table.stage_id.tolist(), table.block_id.tolist(), strict=True))):
+    for stage, block in sorted(set(zip(of_rows.tolist(), columns["block_id"].tolist(), strict=True))):
         if block != NO_ID and stage in blocks and block not in blocks[stage]:
             yield error(
                 Layer.REFERENCES,
@@ -236,7 +265,7 @@ for _section, (_entities, _key) in _TABLES.items():
 
 
 @check
-def unit_group_rows(unit_group_bounds: Any, hydros: Any) -> Findings:
+def unit_group_rows(unit_group_bounds: UnitGroupBounds, hydros: tuple[Hydro, ...]) -> Findings:
     known = {(hydro.id, group.id) for hydro in hydros for group in hydro.unit_groups}
     plants = {hydro.id for hydro in hydros}
     pairs = zip(
@@ -254,30 +283,50 @@ def unit_group_rows(unit_group_bounds: Any, hydros: Any) -> Findings:
             )
 
 
-def _factor_checks(section: str, key: str, entities: str) -> None:
-    def factors(**sections: Any) -> Findings:
-        known = {item.id for item in sections[entities]}
-        blocks = {stage.id: {block.id for block in stage.blocks} for stage in sections["stages"]}
-        for entry in sections[section]:
-            entity = f"{key} {getattr(entry, key)}, stage {entry.stage_id}"
-            yield from refer(section, entity, key, getattr(entry, key), known, key.removesuffix("_id"))
-            yield from refer(section, entity, "stage_id", entry.stage_id, set(blocks), "stage")
-            for factor in entry.block_factors:
-                inside = blocks.get(entry.stage_id, {factor.block_id})
-                yield from refer(section, entity, "block_id", factor.block_id, inside, "block of the stage")
-        pairs = ((getattr(entry, key), entry.stage_id) for entry in sections[section])
-        yield from twice(section, f"({key}, stage_id)", pairs, "pair of ids")
+def _factors(
+    section: str,
+    key: str,
+    entries: Sequence[LoadFactors | SourceFactors],
+    entities: Iterable[HasId],
+    stages: tuple[Stage, ...],
+) -> Findings:
+    known = {item.id for item in entities}
+    blocks = {stage.id: {block.id for block in stage.blocks} for stage in stages}
+    for entry in entries:
+        entity = f"{key} {getattr(entry, key)}, stage {entry.stage_id}"
+        yield from check_reference(section, entity, key, getattr(entry, key), known, key.removesuffix("_id"))
+        yield from check_reference(section, entity, "stage_id", entry.stage_id, set(blocks), "stage")
+        for factor in entry.block_factors:
+            inside = blocks.get(entry.stage_id, {factor.block_id})
+            block = factor.block_id
+            yield from check_reference(section, entity, "block_id", block, inside, "block of the stage")
+    pairs = ((getattr(entry, key), entry.stage_id) for entry in entries)
+    yield from duplicate_ids(section, f"({key}, stage_id)", pairs, "pair of ids")
 
-    check_of(factors, section, entities, "stages")
+
+@check
+def load_factor_references(
+    load_factors: tuple[LoadFactors, ...], buses: tuple[Bus, ...], stages: tuple[Stage, ...]
+) -> Findings:
+    yield from _factors("load_factors", "bus_id", load_factors, buses, stages)
 
 
-_factor_checks("load_factors", "bus_id", "buses")
-_factor_checks("source_factors", "ncs_id", "non_controllable_sources")
+@check
+def source_factor_references(
+    source_factors: tuple[SourceFactors, ...],
+    non_controllable_sources: tuple[NonControllableSource, ...],
+    stages: tuple[Stage, ...],
+) -> Findings:
+    yield from _factors("source_factors", "ncs_id", source_factors, non_controllable_sources, stages)
 
 
 @check
 def correlation_references(
-    correlation: Any, hydros: Any, buses: Any, non_controllable_sources: Any, stages: Any
+    correlation: Correlation | None,
+    hydros: tuple[Hydro, ...],
+    buses: tuple[Bus, ...],
+    non_controllable_sources: tuple[NonControllableSource, ...],
+    stages: tuple[Stage, ...],
 ) -> Findings:
     if correlation is None:
         return
@@ -292,7 +341,9 @@ def correlation_references(
             entity = f"profile {name!r}, group {group.name!r}"
             for member in group.entities:
                 seen[member.type, member.id] += 1
-                yield from refer("correlation", entity, "id", member.id, known[member.type], member.type)
+                yield from check_reference(
+                    "correlation", entity, "id", member.id, known[member.type], member.type
+                )
         for (kind, id_), times in seen.items():
             if times > 1:
                 yield error(
@@ -306,7 +357,7 @@ def correlation_references(
     ids = {stage.id for stage in stages}
     for entry in correlation.schedule or ():
         entity = f"schedule of stage {entry.stage_id}"
-        yield from refer("correlation", entity, "stage_id", entry.stage_id, ids, "stage")
+        yield from check_reference("correlation", entity, "stage_id", entry.stage_id, ids, "stage")
         if entry.profile_name not in correlation.profiles:
             yield error(
                 Layer.REFERENCES,

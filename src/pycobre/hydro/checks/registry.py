@@ -4,19 +4,45 @@ from __future__ import annotations
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from functools import cache, partial
-from typing import Any
+from typing import Protocol, cast
 
 from pycobre.hydro.model.case import SECTIONS, Case
 from pycobre.hydro.model.findings import Finding, Layer, Severity
+from pycobre.hydro.model.horizon import SeasonDefinitions, Stage
 from pycobre.hydro.model.seasons import with_seasons
+from pycobre.hydro.model.table import I32
 
-__all__ = ["Findings", "check", "check_of", "error", "refer", "run_checks", "twice", "warning"]
+__all__ = [
+    "Findings",
+    "check",
+    "check_of",
+    "check_reference",
+    "duplicate_ids",
+    "error",
+    "run_checks",
+    "warning",
+]
 
 Findings = Iterator[Finding]
 Check = Callable[..., Findings]
+
+
+class HasId(Protocol):
+    """An entity of a list."""
+
+    @property
+    def id(self) -> int: ...
+
+
+class StageTable(Protocol):
+    """A table whose rows belong to stages."""
+
+    @property
+    def stage_id(self) -> I32: ...
+
 
 _CHECKS: list[tuple[Check, tuple[str, ...]]] = []  # with the sections that each needs
 _NULLABLE = ("season_definitions", "correlation", "fpha_plane_reduction")
@@ -33,12 +59,13 @@ def check_of(function: Check, *needs: str) -> None:
     _CHECKS.append((function, needs))
 
 
-def run_checks(sections: Mapping[str, Any]) -> list[Finding]:
+def run_checks(sections: Mapping[str, object]) -> list[Finding]:
     """Run every check whose sections could all be read. Absent optional sections have their defaults."""
-    have = {name: make() for name, make in _defaults().items()} | dict(sections)
+    have: dict[str, object] = {name: make() for name, make in _defaults().items()} | dict(sections)
+    defined = cast("SeasonDefinitions | None", have.get("season_definitions"))
     for name in ("stages", "pre_study_stages"):
         if have.get(name) is not None:
-            have[name] = with_seasons(have[name], have.get("season_definitions"))
+            have[name] = with_seasons(cast("tuple[Stage, ...]", have[name]), defined)
     found: list[Finding] = []
     for function, needs in _CHECKS:
         unreadable = [n for n in needs if n not in have or (have[n] is None and n not in _NULLABLE)]
@@ -47,17 +74,19 @@ def run_checks(sections: Mapping[str, Any]) -> list[Finding]:
     return found
 
 
-def error(layer: Layer, kind: str, section: str, rule: str, **more: Any) -> Finding:
+def error(layer: Layer, kind: str, section: str, rule: str, **more: object) -> Finding:
     """An error about a section; `where`, `entity`, `value` and `suggestion` as keywords."""
     return _finding(layer, kind, section, rule, Severity.ERROR, more)
 
 
-def warning(layer: Layer, kind: str, section: str, rule: str, **more: Any) -> Finding:
+def warning(layer: Layer, kind: str, section: str, rule: str, **more: object) -> Finding:
     """A warning about a section; keywords as for `error`."""
     return _finding(layer, kind, section, rule, Severity.WARNING, more)
 
 
-def refer(section: str, entity: str, field: str, value: int | None, known: set[int], what: str) -> Findings:
+def check_reference(
+    section: str, entity: str, field: str, value: int | None, known: set[int], what: str
+) -> Findings:
     """An error if a reference leads nowhere; None refers to nothing.
 
     Where there is no bus or no stage at all, that is said once and not for every reference.
@@ -73,7 +102,7 @@ def refer(section: str, entity: str, field: str, value: int | None, known: set[i
         )
 
 
-def twice(section: str, what: str, ids: Iterable[Any], field: str = "id") -> Findings:
+def duplicate_ids(section: str, what: str, ids: Iterable[Hashable], field: str = "id") -> Findings:
     """An error for every id that is there more than once."""
     for value, times in Counter(ids).items():
         if times > 1:
@@ -88,19 +117,19 @@ def twice(section: str, what: str, ids: Iterable[Any], field: str = "id") -> Fin
 
 
 def _finding(
-    layer: Layer, kind: str, section: str, rule: str, severity: Severity, more: dict[str, Any]
+    layer: Layer, kind: str, section: str, rule: str, severity: Severity, more: dict[str, object]
 ) -> Finding:
     text = {name: str(value) for name, value in more.items()}
-    return Finding(kind=kind, layer=layer, file=SECTIONS[section], rule=rule, severity=severity, **text)
+    return Finding(kind=kind, layer=layer, file=SECTIONS[section].file, rule=rule, severity=severity, **text)
 
 
-def _same(value: Any) -> Any:
+def _same(value: object) -> object:
     return value
 
 
 @cache
-def _defaults() -> dict[str, Callable[[], Any]]:
-    defaults: dict[str, Callable[[], Any]] = {}
+def _defaults() -> dict[str, Callable[[], object]]:
+    defaults: dict[str, Callable[[], object]] = {}
     for f in fields(Case):
         if f.default_factory is not MISSING:
             defaults[f.name] = f.default_factory

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from calendar import monthrange
-from typing import Any
 
 from pycobre.hydro.checks.registry import Findings, check, error, warning
 from pycobre.hydro.model.findings import Layer
+from pycobre.hydro.model.horizon import PreStudyStage, SeasonDefinitions, Stage
 from pycobre.hydro.model.seasons import overlapping, season_of, touches
 
 COVERAGE = Layer.COVERAGE
@@ -14,11 +14,16 @@ DAYS_APART = 7  # by which a stage may differ from a month, or from another of i
 
 
 @check
-def seasons(stages: Any, pre_study_stages: Any, season_definitions: Any) -> Findings:
+def seasons(
+    stages: tuple[Stage, ...],
+    pre_study_stages: tuple[PreStudyStage, ...],
+    season_definitions: SeasonDefinitions | None,
+) -> Findings:
     if season_definitions is None:
         return
     known = {season.id for season in season_definitions.seasons}
-    for stage in (*pre_study_stages, *stages):
+    every: list[Stage | PreStudyStage] = [*pre_study_stages, *stages]
+    for stage in every:
         if stage.season_id is not None and stage.season_id not in known:
             yield error(
                 COVERAGE,
@@ -41,7 +46,7 @@ def seasons(stages: Any, pre_study_stages: Any, season_definitions: Any) -> Find
 
 
 @check
-def season_dates(stages: Any, season_definitions: Any) -> Findings:
+def season_dates(stages: tuple[Stage, ...], season_definitions: SeasonDefinitions | None) -> Findings:
     """A stage lies in its season: as Cobre, an error for whole months and weeks.
 
     Parts of a month, and stages of seasons of one's own, only have to touch theirs, and that is a warning.
@@ -84,16 +89,16 @@ def season_dates(stages: Any, season_definitions: Any) -> Findings:
             )
 
 
-def _part_of_a_season(cycle_type: str, stage: Any) -> bool:
+def _part_of_a_season(cycle_type: str, stage: Stage) -> bool:
     """Whether a stage may belong to the season before or after: a week or more is missing to a month."""
     month = monthrange(stage.start_date.year, stage.start_date.month)[1]
     return cycle_type == "custom" or (cycle_type == "monthly" and month - stage.days >= DAYS_APART)
 
 
 @check
-def season_lengths(stages: Any) -> Findings:
+def season_lengths(stages: tuple[Stage, ...]) -> Findings:
     """Weeks and months in one season have one mean and deviation, which cannot be right for both."""
-    lengths: dict[int, list[Any]] = {}
+    lengths: dict[int, list[Stage]] = {}
     for stage in stages:
         if stage.season_id is not None:
             lengths.setdefault(stage.season_id, []).append(stage)
@@ -111,6 +116,5 @@ def season_lengths(stages: Any) -> Findings:
             )
 
 
-def _days(stage: Any) -> int:
-    days: int = stage.days
-    return days
+def _days(stage: Stage) -> int:
+    return stage.days

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pycobre.hydro.checks.registry import Findings, check, error, warning
-from pycobre.hydro.model.config import DominationSelection, Enumerated, GapRule
+from pycobre.hydro.model.config import Config, DominationSelection, Enumerated, GapRule
+from pycobre.hydro.model.constraints import HydroBounds, ScalarParameter, SourceBounds, ThermalBounds
 from pycobre.hydro.model.findings import Finding, Layer
-from pycobre.hydro.model.production import fits_planes
+from pycobre.hydro.model.horizon import PolicyGraph, Stage
+from pycobre.hydro.model.production import AngleReduction, DistanceReduction, ProductionModel, fits_planes
+from pycobre.hydro.model.scenarios import ArCoefficients, SourceStats
+from pycobre.hydro.model.system import Hydro, Line, Thermal
 from pycobre.hydro.model.table import NO_ID
 
 
-def _refuse(section: str, what: str, **more: Any) -> Finding:
+def _refuse(section: str, what: str, **more: object) -> Finding:
     return error(Layer.SUPPORT, "unsupported", section, f"{what} not supported yet", **more)
 
 
 @check
-def graphs(policy_graph: Any, stages: Any) -> Findings:
+def graphs(policy_graph: PolicyGraph, stages: tuple[Stage, ...]) -> Findings:
     if policy_graph.type == "cyclic":
         yield _refuse("policy_graph", "cyclic horizons are", where="policy_graph.type")
     if policy_graph.nodes:
@@ -38,7 +40,7 @@ def graphs(policy_graph: Any, stages: Any) -> Findings:
 
 
 @check
-def plants(hydros: Any, thermals: Any, stages: Any) -> Findings:
+def plants(hydros: tuple[Hydro, ...], thermals: tuple[Thermal, ...], stages: tuple[Stage, ...]) -> Findings:
     chained = [
         f"stage {stage.id}"
         for stage in stages
@@ -58,7 +60,10 @@ def plants(hydros: Any, thermals: Any, stages: Any) -> Findings:
 
 
 @check
-def merged_planes(production_models: Any, fpha_plane_reduction: Any) -> Findings:
+def merged_planes(
+    production_models: tuple[ProductionModel, ...],
+    fpha_plane_reduction: AngleReduction | DistanceReduction | None,
+) -> Findings:
     if fpha_plane_reduction is not None and any(fits_planes(model) for model in production_models):
         yield _refuse(
             "fpha_plane_reduction",
@@ -69,7 +74,7 @@ def merged_planes(production_models: Any, fpha_plane_reduction: Any) -> Findings
 
 
 @check
-def enumeration(config: Any, stages: Any) -> Findings:
+def enumeration(config: Config, stages: tuple[Stage, ...]) -> Findings:
     """With one opening in every stage there is one scenario, and its cost is the exact upper bound."""
     several = [stage.id for stage in stages if (stage.num_openings or 1) > 1]
     for name in ("training", "simulation"):
@@ -95,7 +100,7 @@ def enumeration(config: Any, stages: Any) -> Findings:
 
 
 @check
-def algorithm(config: Any) -> Findings:
+def algorithm(config: Config) -> Findings:
     training = config.training
     if isinstance(training.cut_selection.selection, DominationSelection):
         where = "training.cut_selection.selection"
@@ -120,7 +125,7 @@ def algorithm(config: Any) -> Findings:
 
 
 @check
-def parameters(generic_parameters: Any) -> Findings:
+def parameters(generic_parameters: tuple[ScalarParameter, ...]) -> Findings:
     for parameter in generic_parameters:
         spec = parameter.computed_spec
         if parameter.kind == "computed" and (spec is None or spec.tag not in ("min_storage", "max_storage")):
@@ -133,7 +138,7 @@ def parameters(generic_parameters: Any) -> Findings:
 
 
 @check
-def by_block(thermal_bounds: Any, hydro_bounds: Any) -> Findings:
+def by_block(thermal_bounds: ThermalBounds, hydro_bounds: HydroBounds) -> Findings:
     """Columns that belong to whole stages."""
     for section, table, key, column, what in (
         ("thermal_bounds", thermal_bounds, "thermal_id", "cost_per_mwh", "costs"),
@@ -153,7 +158,7 @@ def by_block(thermal_bounds: Any, hydro_bounds: Any) -> Findings:
 
 
 @check
-def losses(lines: Any) -> Findings:
+def losses(lines: tuple[Line, ...]) -> Findings:
     for line in lines:
         if line.losses_percent:
             yield warning(
@@ -167,7 +172,7 @@ def losses(lines: Any) -> Findings:
 
 
 @check
-def lag_flags(stages: Any, ar_coefficients: Any) -> Findings:
+def lag_flags(stages: tuple[Stage, ...], ar_coefficients: ArCoefficients) -> Findings:
     flags = [
         stage for stage in stages if stage.state_variables is None or not stage.state_variables.inflow_lags
     ]
@@ -183,7 +188,7 @@ def lag_flags(stages: Any, ar_coefficients: Any) -> Findings:
 
 
 @check
-def scheduled_and_random(source_bounds: Any, source_stats: Any) -> Findings:
+def scheduled_and_random(source_bounds: SourceBounds, source_stats: SourceStats) -> Findings:
     for source in sorted(set(source_bounds.ncs_id.tolist()) & set(source_stats.ncs_id.tolist())):
         yield warning(
             Layer.SUPPORT,

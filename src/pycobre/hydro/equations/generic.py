@@ -6,7 +6,7 @@ import numpy as np
 
 from pycobre.errors import CaseError
 from pycobre.hydro.equations.index import labels
-from pycobre.hydro.equations.stage_builder import Draft
+from pycobre.hydro.equations.stage_builder import StageLpBuilder
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.constraints import GenericConstraint, ScalarParameter
 from pycobre.hydro.model.expressions import Linear, Term, Variable, parse
@@ -19,7 +19,7 @@ __all__ = ["add_generic_constraints"]
 Entries = tuple[list[tuple[int, float]], float]
 
 
-def add_generic_constraints(d: Draft) -> None:
+def add_generic_constraints(d: StageLpBuilder) -> None:
     """A row for every block that a bound names (null: all blocks), with slacks at the penalty per hour.
 
     A relation in the expression adds its right side to the bound on its side of the interval.
@@ -54,7 +54,13 @@ def add_generic_constraints(d: Draft) -> None:
 
 
 def _add_row(
-    d: Draft, constraint: GenericConstraint, label: str, linear: Linear, k: int, lower: float, upper: float
+    d: StageLpBuilder,
+    constraint: GenericConstraint,
+    label: str,
+    linear: Linear,
+    k: int,
+    lower: float,
+    upper: float,
 ) -> tuple[int | None, tuple[int, int], float]:
     """The row, its columns of slack below and above (−1: none), and the expression's constant."""
     entries, constant = _entries(d, linear.terms, k)
@@ -90,7 +96,7 @@ def _parse(case: Case, constraint: GenericConstraint) -> Linear:
     )
 
 
-def _entries(d: Draft, terms: tuple[Term, ...], k: int) -> Entries:
+def _entries(d: StageLpBuilder, terms: tuple[Term, ...], k: int) -> Entries:
     """Columns with coefficients, and the constant part, of some terms in block `k`."""
     found: list[tuple[int, float]] = []
     constant = 0.0
@@ -119,7 +125,7 @@ def _parameter(case: Case, parameter: ScalarParameter, stage: Stage, k: int) -> 
     return value
 
 
-def _variable(d: Draft, variable: Variable, k: int) -> Entries:
+def _variable(d: StageLpBuilder, variable: Variable, k: int) -> Entries:
     """What a variable is in the LP: columns with factors, and a constant."""
     index, c, n = d.index, d.columns, d.numbers
     if variable.block is not None:
@@ -152,7 +158,7 @@ def _variable(d: Draft, variable: Variable, k: int) -> Entries:
     return [(column, -1.0)], float(available)
 
 
-def _hydro(d: Draft, variable: Variable, h: int, k: int) -> Entries:
+def _hydro(d: StageLpBuilder, variable: Variable, h: int, k: int) -> Entries:
     index, c = d.index, d.columns
     pairs = [
         p for p in index.pairs_of(h).tolist() if variable.bus in (None, d.case.buses[index.pair_bus[p]].id)

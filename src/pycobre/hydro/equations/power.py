@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from pycobre.hydro.equations.stage_builder import Draft
+from pycobre.hydro.equations.stage_builder import StageLpBuilder
 
 __all__ = ["add_load_balance", "add_power"]
 
 
-def add_power(d: Draft) -> None:
+def add_power(d: StageLpBuilder) -> None:
     """Everything that is bought, sold, moved or lost, with its price.
 
     A source's curtailment cost is a reward for what it generates: the objective is lower by the cost of what
@@ -56,7 +56,7 @@ def add_power(d: Draft) -> None:
     )
 
 
-def add_load_balance(d: Draft) -> None:
+def add_load_balance(d: StageLpBuilder) -> None:
     """Generation + arriving − leaving + deficit − excess = load, per bus and block."""
     lp, index, c, case = d.lp, d.index, d.columns, d.case
     load = d.model.mean_load[:, None] * d.numbers.load_factor

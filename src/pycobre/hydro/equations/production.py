@@ -14,14 +14,23 @@ from pycobre.hydro.model.production import ProductionModel, SeasonalProduction, 
 from pycobre.hydro.model.system import Hydro
 from pycobre.hydro.model.table import NO_ID
 
-__all__ = ["Production", "production", "productions"]
+__all__ = ["Gamma", "Production", "production", "productions"]
+
+
+class Gamma:
+    """The columns of an array of planes."""
+
+    CONSTANT = 0  #: MW
+    VOLUME = 1  #: MW per hm³
+    TURBINED = 2  #: MW per m³/s
+    SPILLED = 3  #: MW per m³/s
 
 
 @frozen(eq=False)
 class Production:
     """generation = `productivity` · turbined; or, with planes, at most their minimum.
 
-    A row of `planes` is (γ0, γv, γq, γs): generation ≤ γ0 + γv·(v_in + v)/2 + γq·turbined + γs·spilled.
+    A row of `planes` is (γ0, γv, γq, γs), by `Gamma`: generation ≤ γ0 + γv·(v_in + v)/2 + γq·turbined + γs·spilled.
     """
 
     productivity: float | None

@@ -17,13 +17,13 @@ from pycobre._util.frozen import frozen
 from pycobre.hydro.equations.evaporation import LinearEvaporation
 from pycobre.hydro.equations.index import Index
 from pycobre.hydro.equations.lp import Lp
+from pycobre.hydro.equations.period_step import PeriodStep
 from pycobre.hydro.equations.production import Production
 from pycobre.hydro.equations.resolve import StageNumbers
 from pycobre.hydro.model.case import Case
-from pycobre.hydro.uncertainty.periods import PeriodStep
 from pycobre.solver.api import LpTemplate
 
-__all__ = ["HM3_PER_M3S_HOUR", "Draft", "StageLp", "StageModel"]
+__all__ = ["HM3_PER_M3S_HOUR", "StageLp", "StageLpBuilder", "StageModel"]
 
 Positions = NDArray[np.intp]
 
@@ -60,7 +60,7 @@ class StageLp:
     constants: dict[str, F64] = field(default_factory=dict)  #: what a group of rows leaves to its bounds
 
 
-class Draft:
+class StageLpBuilder:
     """The LP so far, and the shapes that all equations share."""
 
     def __init__(self, case: Case, index: Index, numbers: StageNumbers, model: StageModel) -> None:

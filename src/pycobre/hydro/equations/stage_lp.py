@@ -5,7 +5,7 @@ from __future__ import annotations
 from pycobre.hydro.equations import generic, power, turbines, water
 from pycobre.hydro.equations.index import Index
 from pycobre.hydro.equations.resolve import StageNumbers
-from pycobre.hydro.equations.stage_builder import Draft, StageLp, StageModel
+from pycobre.hydro.equations.stage_builder import StageLp, StageLpBuilder, StageModel
 from pycobre.hydro.model.case import Case
 
 __all__ = ["build_stage_lp"]
@@ -13,7 +13,7 @@ __all__ = ["build_stage_lp"]
 
 def build_stage_lp(case: Case, index: Index, numbers: StageNumbers, model: StageModel) -> StageLp:
     """Write all equations of one stage."""
-    d = Draft(case, index, numbers, model)
+    d = StageLpBuilder(case, index, numbers, model)
     water.add_state(d)
     water.add_flows(d)
     power.add_power(d)

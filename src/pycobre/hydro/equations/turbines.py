@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from pycobre._util.arrays import I32
-from pycobre.hydro.equations.stage_builder import Draft
+from pycobre.hydro.equations.production import Gamma
+from pycobre.hydro.equations.stage_builder import StageLpBuilder
 
 __all__ = ["add_generation", "add_turbine_limits"]
 
 
-def add_generation(d: Draft) -> None:
+def add_generation(d: StageLpBuilder) -> None:
     """Generation of every (plant, bus) pair: a multiple of its flow, or a column under its plant's planes.
 
     Per pair, plane and block: generation − γq·turbined − share·(γv/2 (v + v_in) + γs·spilled) ≤ share·γ0, with
@@ -37,16 +38,16 @@ def add_generation(d: Draft) -> None:
         h, share = index.pairs[p].hydro, _share(d, p)
         gamma = planes[h]
         labels = [[index.pair_names[p]], [str(plane) for plane in range(gamma.shape[0])], d.blocks]
-        rows = lp.rows("production", labels, -np.inf, share * gamma[None, :, 0, None])[0]
+        rows = lp.rows("production", labels, -np.inf, share * gamma[None, :, Gamma.CONSTANT, None])[0]
         start, end = d.storage_ends(h)
         lp.add(rows, columns[i][None], 1.0)
-        lp.add(rows, d.columns["turbined"][p][None], -gamma[:, 2, None])
-        lp.add(rows, d.columns["spillage"][h][None], -share * gamma[:, 3, None])
-        lp.add(rows, start[None], -share * gamma[:, 1, None] / 2.0)
-        lp.add(rows, end[None], -share * gamma[:, 1, None] / 2.0)
+        lp.add(rows, d.columns["turbined"][p][None], -gamma[:, Gamma.TURBINED, None])
+        lp.add(rows, d.columns["spillage"][h][None], -share * gamma[:, Gamma.SPILLED, None])
+        lp.add(rows, start[None], -share * gamma[:, Gamma.VOLUME, None] / 2.0)
+        lp.add(rows, end[None], -share * gamma[:, Gamma.VOLUME, None] / 2.0)
 
 
-def _share(d: Draft, p: int) -> float:
+def _share(d: StageLpBuilder, p: int) -> float:
     """The pair's part of its plant's turbines by what they can take in, whatever a stage's own limits are."""
     pair = d.index.pairs[p]
     groups = d.case.hydros[pair.hydro].unit_groups
@@ -56,7 +57,7 @@ def _share(d: Draft, p: int) -> float:
     return sum(groups[g].max_turbined_m3s for g in pair.groups) / whole
 
 
-def add_turbine_limits(d: Draft) -> None:
+def add_turbine_limits(d: StageLpBuilder) -> None:
     """Soft minima of flow and generation: of every (plant, bus) pair, and of whole plants where asked."""
     index, hydro = d.index, d.numbers.hydro
     exists = hydro.exists[:, None]
@@ -75,7 +76,7 @@ def add_turbine_limits(d: Draft) -> None:
     _add_plant_caps(d)
 
 
-def _add_plant_caps(d: Draft) -> None:
+def _add_plant_caps(d: StageLpBuilder) -> None:
     """A plant on several buses keeps its own limits, where the sum over its buses could exceed them."""
     index, hydro = d.index, d.numbers.hydro
     for what, cap, parts in (
@@ -91,7 +92,7 @@ def _add_plant_caps(d: Draft) -> None:
         _add(d, what, rows[index.pair_hydro])
 
 
-def _add(d: Draft, what: str, rows: I32) -> None:
+def _add(d: StageLpBuilder, what: str, rows: I32) -> None:
     """Add every pair's flow or generation to its rows [pair, block], where there are any."""
     if what == "turbined":
         d.add_where(rows, d.columns["turbined"], 1.0)

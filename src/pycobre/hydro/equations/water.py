@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pycobre.hydro.equations.index import Index
-from pycobre.hydro.equations.stage_builder import Draft
+from pycobre.hydro.equations.period_step import PeriodStep
+from pycobre.hydro.equations.stage_builder import StageLpBuilder
 from pycobre.hydro.model.case import Case
-from pycobre.hydro.uncertainty.periods import PeriodStep
 
 __all__ = [
     "add_balance",
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 
-def add_state(d: Draft) -> None:
+def add_state(d: StageLpBuilder) -> None:
     """Incoming and outgoing storage and lags; the solver fixes the incoming columns.
 
     A plant that does not exist keeps whatever storage it is given.
@@ -46,7 +46,7 @@ def add_state(d: Draft) -> None:
             d.columns["accumulated"] = lp.columns("accumulated", [names], -running, running)
 
 
-def add_flows(d: Draft) -> None:
+def add_flows(d: StageLpBuilder) -> None:
     """Turbined, spilled, diverted and pumped water, and the slacks of inflow and withdrawal."""
     index, hydro, lp, cost = d.index, d.numbers.hydro, d.lp, d.numbers.hydro.penalty
     exists, total = hydro.exists[:, None], d.hours.sum()
@@ -101,7 +101,7 @@ def add_flows(d: Draft) -> None:
         d.columns[f"withdrawal_{name}"] = lp.columns(f"withdrawal_{name}", [names], 0.0, cap, price)
 
 
-def add_balance(d: Draft) -> None:
+def add_balance(d: StageLpBuilder) -> None:
     """v − v_in + Σ_k τ_k (leaving − arriving)_k = Σ_k τ_k (inflow + slacks − withdrawal).
 
     Parallel blocks share one balance over the stage; chronological blocks have one each. Water sent to a
@@ -145,14 +145,14 @@ def add_balance(d: Draft) -> None:
         _send(d, rows, _receivers(d, [h.id for h in d.case.hydros]), inflow)
 
 
-def _receivers(d: Draft, ids: list[int | None]) -> NDArray[np.intp]:
+def _receivers(d: StageLpBuilder, ids: list[int | None]) -> NDArray[np.intp]:
     """The plants that take in water sent to these; −1: it leaves the system."""
     found = [receiver(d.case, d.index, d.numbers.hydro.exists, i) for i in ids]
     return np.array([-1 if h is None else h for h in found], dtype=np.intp)
 
 
 def _send(
-    d: Draft,
+    d: StageLpBuilder,
     rows: NDArray[np.int32],
     to: NDArray[np.intp],
     columns: NDArray[np.int32],
@@ -164,7 +164,7 @@ def _send(
     d.lp.add(rows[to[there]], columns[there], -d.tau * part[:, None])
 
 
-def _add_transit(d: Draft, balance: NDArray[np.int32]) -> None:
+def _add_transit(d: StageLpBuilder, balance: NDArray[np.int32]) -> None:
     """Water on its way: transit_b − transit_in_{b+1} − Σ share_b·Σ_k τ_k (turbined + spilled)_k = 0, b = 1, 2, …
 
     The first slot arrives now. What is on its way at the end of the study is worth nothing to it.
@@ -204,7 +204,7 @@ def receiver(case: Case, index: Index, exists: NDArray[np.bool_], hydro_id: int 
     return None
 
 
-def add_inflow(d: Draft) -> None:
+def add_inflow(d: StageLpBuilder) -> None:
     """z − Σ_l psi_l·lag_l = base + sigma·η; the right-hand side is patched for every opening."""
     if not d.order:
         return
@@ -216,7 +216,7 @@ def add_inflow(d: Draft) -> None:
         _add_period(d, d.model.period)
 
 
-def _add_period(d: Draft, step: PeriodStep) -> None:
+def _add_period(d: StageLpBuilder, step: PeriodStep) -> None:
     """What lag 1 becomes, and the inflow × days of the period so far.
 
     Before a period's last stage lags stay and the sum grows; there its mean becomes lag 1 and the sum is 0.
@@ -233,7 +233,7 @@ def _add_period(d: Draft, step: PeriodStep) -> None:
     d.lp.add(rows, c["inflow"], -step.days)
 
 
-def add_evaporation(d: Draft) -> None:
+def add_evaporation(d: StageLpBuilder) -> None:
     """Evaporation − kv/2 (v + v_in) + under − over = k0, soft on both sides.
 
     Once for the stage, or, where blocks follow each other, for each between its own storages.
@@ -269,7 +269,7 @@ def add_evaporation(d: Draft) -> None:
     lp.add(d.rows["water_balance"][plants], c["evaporation"], d.tau)
 
 
-def add_outflow_limits(d: Draft) -> None:
+def add_outflow_limits(d: StageLpBuilder) -> None:
     """min ≤ turbined + spilled ≤ max in every block, each side with a penalised slack.
 
     Diverted water leaves by another way: it is no outflow, neither here nor in generic constraints.

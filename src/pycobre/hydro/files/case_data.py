@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from pycobre._util.codec import Codec
@@ -29,6 +30,7 @@ _CODEC = Codec(
     error=CaseError,
     foreign="expected values of pycobre.hydro.model, got {}. Build it from those classes.",
 )
+_CHECKED = "checked"
 
 
 def case_to_data(case: Case) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -45,6 +47,7 @@ def case_to_data(case: Case) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
                 columns[f"{section.name}/{column.name}"] = (
                     array.view("int64") if array.dtype.kind == "M" else array
                 )
+    sections[_CHECKED] = case.checked
     return sections, columns
 
 
@@ -54,32 +57,65 @@ def case_from_data(sections: Mapping[str, Any], columns: Mapping[str, NDArray[An
     for name, column in columns.items():
         section, _, key = name.partition("/")
         tables.setdefault(section, {})[key] = column
-    made: dict[str, Any] = {name: _CODEC.decode(value, name) for name, value in sections.items()}
+    made: dict[str, Any] = {
+        name: _CODEC.decode(value, name) for name, value in sections.items() if name != _CHECKED
+    }
     for each in fields(Case):
         if each.name in tables:
             assert each.default_factory is not MISSING  # every table may be absent
             empty = each.default_factory()
             made[each.name] = type(empty)(**tables[each.name])
-    return Case(**made)
+    case = Case(**made)
+    return case.mark_checked() if sections[_CHECKED] else case
 
 
 def identity(case: Case) -> dict[str, Any]:
-    """What a case's files say of it: one hash of the configuration, one of everything else, both in full.
+    """What a case says, whatever files and versions of libraries it was read from, and whatever it is called.
 
-    `inputs` are the hashes of the single files, by which one can say what has changed.
+    One hash of the configuration, one of everything else, both in full. `inputs` are the hashes of what the single
+    files hold, by which one can say what has changed.
     """
-    from pycobre.hydro.files.write_case import case_files
+    from pycobre.hydro.files.json_files import config_data
+    from pycobre.hydro.files.write_case import section_files
 
-    files = case_files(case)
-    digest = hashlib.sha256()
-    for name in sorted(files):
-        if name != "config.json":
-            digest.update(f"{name}:{len(files[name])};".encode() + files[name])
+    sections, columns = case_to_data(case)
+    hashes: dict[str, str] = {}
+    for file, names in sorted(section_files().items()):
+        digest, there = hashlib.sha256(), False
+        for name in names:
+            parts = {column: array for column, array in columns.items() if column.startswith(f"{name}/")}
+            if parts or sections.get(name) not in (None, []):
+                there = True
+                digest.update(_canonical(name, sections.get(name), parts))
+        if there:
+            hashes[file] = digest.hexdigest()
+    config = hashes.pop("config.json")
+    whole = hashlib.sha256("".join(f"{file}:{found};" for file, found in hashes.items()).encode())
     return {
-        "input_hash": digest.hexdigest(),
-        "config_hash": hashlib.sha256(files["config.json"]).hexdigest(),
-        "config": json.loads(files["config.json"]),
-        "inputs": {
-            name: hashlib.sha256(files[name]).hexdigest() for name in sorted(files) if name != "config.json"
-        },
+        "input_hash": whole.hexdigest(),
+        "config_hash": config,
+        "config": config_data(case.config),
+        "inputs": hashes,
     }
+
+
+def _canonical(name: str, value: Any, columns: Mapping[str, NDArray[Any]]) -> bytes:
+    """One section as bytes: JSON with sorted keys, then every column, little-endian."""
+    parts = [f"{name}={json.dumps(_numbers(value), sort_keys=True, separators=(',', ':'))};".encode()]
+    for column in sorted(columns):
+        array = columns[column]
+        if array.dtype.kind == "f":
+            array = array + 0.0  # one zero
+            array[np.isnan(array)] = np.nan  # and one NaN, whatever bits a file had
+        plain = np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<")))
+        parts += [f"{column}:{plain.dtype.str}:{plain.size};".encode(), plain.tobytes()]
+    return b"".join(parts)
+
+
+def _numbers(value: Any) -> Any:
+    """The same values with one way to write a number: 1 and 1.0 are equal."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2.0**53:
+        return int(value)
+    if isinstance(value, list):
+        return [_numbers(item) for item in value]
+    return {key: _numbers(item) for key, item in value.items()} if isinstance(value, dict) else value

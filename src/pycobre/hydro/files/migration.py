@@ -41,14 +41,15 @@ def migrate(source: str | PathLike[str], target: str | PathLike[str]) -> tuple[s
     files, unreadable = read_directory(Path(source))
     if unreadable:
         raise CaseError(f"case {source}: {'; '.join(str(f) for f in unreadable)}", tuple(unreadable))
-    if not is_old_form(files):
+    case = OldCase(files)
+    if not is_old_form(case.json):
         raise CaseError(
             f"case {source}: expected the form of Cobre 0.5, got another. "
             f"`pycobre validate {source}` says whether it is in the form of 0.18."
         )
     if root.exists() and (not root.is_dir() or any(root.iterdir())):
         raise OptionError(f"{target}: expected a new or empty directory. Choose another name.")
-    result = migrated_files(files)
+    result = _migrated(case)
     for file, content in result.files.items():
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         (root / file).write_bytes(content)
@@ -57,7 +58,10 @@ def migrate(source: str | PathLike[str], target: str | PathLike[str]) -> tuple[s
 
 def migrated_files(files: Mapping[str, bytes]) -> Migration:
     """The same on files in memory; raises `CaseError` for a file that cannot be read at all."""
-    case = OldCase(files)
+    return _migrated(OldCase(files))
+
+
+def _migrated(case: OldCase) -> Migration:
     try:
         migrate_config(case)
         migrate_system(case)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -35,12 +34,12 @@ _SIGNS = (
 )
 
 
-def is_old_form(files: Mapping[str, bytes]) -> bool:
-    """Whether at least two files speak the old form; one stray key is a mistake, not a form."""
+def is_old_form(files: Mapping[str, Any]) -> bool:
+    """Whether at least two files, given as parsed, have the old form; one stray key is a mistake, not a form."""
     return len({file for file, _, _ in _found(files)}) >= 2
 
 
-def old_form_finding(files: Mapping[str, bytes]) -> Finding:
+def old_form_finding(files: Mapping[str, Any]) -> Finding:
     """One finding that says what changed and how to get there."""
     signs = _found(files)
     told = "; ".join(f"{path.replace('[]', '')} of {file} is now {now}" for file, path, now in signs)
@@ -53,16 +52,8 @@ def old_form_finding(files: Mapping[str, bytes]) -> Finding:
     )
 
 
-def _found(files: Mapping[str, bytes]) -> list[tuple[str, str, str]]:
-    content = {file: _loaded(files.get(file)) for file in {sign[0] for sign in _SIGNS}}
-    return [sign for sign in _SIGNS if _has(content[sign[0]], sign[1].split("."))]
-
-
-def _loaded(content: bytes | None) -> Any:
-    try:
-        return None if content is None else json.loads(content)
-    except (ValueError, RecursionError):
-        return None
+def _found(files: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    return [sign for sign in _SIGNS if _has(files.get(sign[0]), sign[1].split("."))]
 
 
 def _has(data: Any, steps: list[str]) -> bool:

@@ -30,21 +30,22 @@ def with_overrides(case: Case, overrides: Mapping[str, Any]) -> Case:
         )
     if not overrides:
         return case
-    from pycobre.hydro.files.json_files import dump_json, read_json
+    from pycobre.hydro.files.json_files import config_data, parse_json, read_json
 
-    data = json.loads(dump_json("config.json", {"config": case.config}))
+    data = config_data(case.config)
     for path, value in overrides.items():
         if not isinstance(path, str):
             raise OptionError(f"config override {path!r}: expected a dotted path, got {type(path).__name__}.")
         _set(data, Config, path.split("."), value, path)
-    found, findings = read_json(json.dumps(data, default=_plain).encode(), "config.json")
+    values, findings = parse_json(json.dumps(data, default=_plain).encode(), "config.json")
+    found, problems = read_json(values, "config.json") if not findings else (None, findings)
     if found is None:
-        said = "; ".join(
+        reasons = "; ".join(
             f"{finding.where}: {finding.rule}{f', got {finding.value}' if finding.value else ''}."
             f"{f' {finding.suggestion}' if finding.suggestion else ''}"
-            for finding in findings
+            for finding in problems
         )
-        raise OptionError(f"config overrides: {said}")
+        raise OptionError(f"config overrides: {reasons}")
     return replace(case, config=found["config"])
 
 
@@ -53,7 +54,7 @@ def _set(holder: Any, kind: Any, steps: list[str], value: Any, path: str) -> Non
     name, *rest = steps
     keys = _keys(kind)
     if name not in keys:
-        raise OptionError(_stranger(path, path.split(".")[: -len(steps)], name, keys))
+        raise OptionError(_unknown_key_message(path, path.split(".")[: -len(steps)], name, keys))
     inner = keys[name]
     if not rest and not (isinstance(value, Mapping) and _records(inner)):
         holder[name] = value
@@ -77,7 +78,7 @@ def _other_variant(kind: Any, group: Mapping[str, Any], value: Mapping[str, Any]
     return any(tag in value and value[tag] != group.get(tag) for tag in tags)
 
 
-def _stranger(path: str, above: list[str], name: str, keys: Mapping[str, Any]) -> str:
+def _unknown_key_message(path: str, above: list[str], name: str, keys: Mapping[str, Any]) -> str:
     near = nearest(name, keys)
     if near:
         guess = ".".join([*above, near])

@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre._util.suggest import nearest
-from pycobre.hydro.model import constraints as con
-from pycobre.hydro.model import scenarios as sce
 from pycobre.hydro.model.case import SECTIONS
 from pycobre.hydro.model.findings import Finding, Layer, Severity
 from pycobre.hydro.model.table import Table
@@ -18,32 +16,9 @@ from pycobre.hydro.model.table import Table
 __all__ = ["PARQUET_SECTIONS", "dump_parquet", "read_parquet"]
 
 PARQUET_SECTIONS: dict[str, type[Table]] = {
-    "geometry": con.Geometry,
-    "fpha_planes": con.FphaPlanes,
-    "energy_productivity": con.EnergyProductivity,
-    "inflow_stats": sce.InflowStats,
-    "ar_coefficients": sce.ArCoefficients,
-    "annual_components": sce.AnnualComponents,
-    "inflow_history": sce.InflowHistory,
-    "load_stats": sce.LoadStats,
-    "source_stats": sce.SourceStats,
-    "external_inflows": sce.ExternalInflows,
-    "external_loads": sce.ExternalLoads,
-    "external_sources": sce.ExternalSources,
-    "noise_openings": sce.NoiseOpenings,
-    "thermal_bounds": con.ThermalBounds,
-    "hydro_bounds": con.HydroBounds,
-    "unit_group_bounds": con.UnitGroupBounds,
-    "line_bounds": con.LineBounds,
-    "source_bounds": con.SourceBounds,
-    "pumping_bounds": con.PumpingBounds,
-    "contract_bounds": con.ContractBounds,
-    "bus_penalties": con.BusPenaltyTable,
-    "line_penalties": con.LinePenaltyTable,
-    "hydro_penalties": con.HydroPenaltyTable,
-    "source_penalties": con.SourcePenaltyTable,
-    "generic_bounds": con.GenericBounds,
+    name: each.table for name, each in SECTIONS.items() if each.table is not None
 }
+"""The tables of a case by section."""
 
 _IGNORED = {"ar_coefficients": {"residual_std_ratio"}}  # derived from the coefficients instead
 
@@ -53,7 +28,7 @@ def read_parquet(content: bytes, section: str) -> tuple[Table | None, list[Findi
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    cls, file = PARQUET_SECTIONS[section], SECTIONS[section]
+    cls, file = PARQUET_SECTIONS[section], SECTIONS[section].file
     try:
         with pq.ParquetFile(pa.BufferReader(content)) as source:
             codecs = _codecs(source.metadata)

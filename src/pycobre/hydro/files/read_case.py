@@ -9,7 +9,7 @@ from typing import Any
 
 from pycobre._util.suggest import nearest
 from pycobre.errors import CaseError
-from pycobre.hydro.checks import run_checks, said
+from pycobre.hydro.checks import format_errors, run_checks
 from pycobre.hydro.files.old_form import is_old_form, old_form_finding
 from pycobre.hydro.model.case import SECTIONS, Case
 from pycobre.hydro.model.findings import Finding, Layer, Severity
@@ -51,8 +51,8 @@ def read_case_files(files: Mapping[str, bytes], name: str) -> Case:
 
 def _case(sections: dict[str, Any], findings: list[Finding], where: str, name: str) -> Case:
     if any(finding.severity is Severity.ERROR for finding in findings):
-        raise CaseError(said(where, findings), tuple(findings))
-    return Case(**sections, name=name)
+        raise CaseError(format_errors(where, findings), tuple(findings))
+    return Case(**sections, name=name).mark_checked()
 
 
 def read_directory(root: Path) -> tuple[dict[str, bytes], list[Finding]]:
@@ -111,37 +111,51 @@ def _read_directory(root: Path) -> tuple[dict[str, Any], list[Finding]]:
 def _read(
     files: Mapping[str, bytes], found: list[Finding] | None = None
 ) -> tuple[dict[str, Any], list[Finding]]:
-    from pycobre.hydro.files.json_files import JSON_FILES, read_json
+    from pycobre.hydro.files.json_files import JSON_FILES, parse_json, read_json
     from pycobre.hydro.files.parquet_files import PARQUET_SECTIONS, read_parquet
 
-    if is_old_form(files):
-        return {}, [old_form_finding(files)]
     findings = found or []
     unreadable = {f.file for f in findings}
-    sections: dict[str, Any] = {}
-    for file, spec in JSON_FILES.items():
+    parsed: dict[str, Any] = {}
+    for file in JSON_FILES:
         if file in files:
-            parts, problems = read_json(files[file], file)
-            findings += problems
-            sections |= dict.fromkeys(spec.sections.values()) if parts is None else parts
-        elif file in unreadable or spec.required:
-            sections |= dict.fromkeys(spec.sections.values())
-            if file not in unreadable:
-                findings.append(
-                    Finding(kind="missing_file", layer=Layer.FILES, file=file, rule="the file is required")
-                )
-    for section in PARQUET_SECTIONS:
-        if SECTIONS[section] in files:
-            sections[section], problems = read_parquet(files[SECTIONS[section]], section)
-            findings += problems
-        elif SECTIONS[section] in unreadable:
+            data, problems = parse_json(files[file], file)
+            if problems:
+                unreadable.add(file)
+                findings += problems
+            else:
+                parsed[file] = data
+    if is_old_form(parsed):
+        return {}, [old_form_finding(parsed)]
+    sections: dict[str, Any] = {}
+    for file, data in parsed.items():
+        parts, problems = read_json(data, file)
+        findings += problems
+        sections |= dict.fromkeys(_names(file)) if parts is None else parts
+    for section, each in SECTIONS.items():
+        if each.file in unreadable:
             sections[section] = None
-    findings += [_stranger(file, files) for file in sorted(set(files) - set(SECTIONS.values()))]
+        elif section in PARQUET_SECTIONS and each.file in files:
+            sections[section], problems = read_parquet(files[each.file], section)
+            findings += problems
+        elif each.required and each.file not in files:
+            sections[section] = None
+    known = {each.file for each in SECTIONS.values()}
+    required = {each.file for each in SECTIONS.values() if each.required}
+    findings += [
+        Finding(kind="missing_file", layer=Layer.FILES, file=file, rule="the file is required")
+        for file in sorted(required - set(files) - unreadable)
+    ]
+    findings += [_unknown_file(file, files) for file in sorted(set(files) - known)]
     findings += run_checks(sections)
     return sections, sorted(findings, key=lambda f: f.sort_key)
 
 
-def _stranger(file: str, files: Mapping[str, bytes]) -> Finding:
+def _names(file: str) -> list[str]:
+    return [name for name, each in SECTIONS.items() if each.file == file]
+
+
+def _unknown_file(file: str, files: Mapping[str, bytes]) -> Finding:
     """A file that looks like a part of the case and is not one that is read.
 
     One that resembles a file which is not there is that file misspelt; others are the author's own.
@@ -150,7 +164,8 @@ def _stranger(file: str, files: Mapping[str, bytes]) -> Finding:
         rule = f"{UNSUPPORTED_FILES[file]} are not supported yet"
         return Finding(kind="unsupported", layer=Layer.SUPPORT, file=file, rule=rule)
     folder, _, name = file.rpartition("/")
-    siblings = {known.rpartition("/")[2]: known for known in SECTIONS.values() if known not in files}
+    known_files = {each.file for each in SECTIONS.values()}
+    siblings = {known.rpartition("/")[2]: known for known in known_files if known not in files}
     siblings = {n: known for n, known in siblings.items() if known.rpartition("/")[0] == folder}
     near = nearest(name, siblings, cutoff=0.8)
     return Finding(

@@ -4,34 +4,62 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+from pycobre._util.files import write_atomically
 from pycobre.hydro.model.case import SECTIONS, Case
 from pycobre.hydro.model.table import Table
 
-__all__ = ["case_files", "write_case"]
+__all__ = ["case_files", "section_files", "write_case"]
+
+UNFINISHED = ".unfinished"
 
 
 def case_files(case: Case) -> dict[str, bytes]:
     """Relative path to content of every file that the case needs; empty optional sections have none."""
-    from pycobre.hydro.files.json_files import JSON_FILES, dump_json
-    from pycobre.hydro.files.parquet_files import PARQUET_SECTIONS, dump_parquet
+    from pycobre.hydro.files.json_files import dump_json
+    from pycobre.hydro.files.parquet_files import dump_parquet
 
     files: dict[str, bytes] = {}
-    for file, spec in JSON_FILES.items():
-        sections = {name: getattr(case, name) for name in spec.sections.values()}
-        if spec.required or any(value not in ((), None) for value in sections.values()):
+    for file, names in section_files().items():
+        sections = {name: getattr(case, name) for name in names}
+        (first, *_) = (SECTIONS[name] for name in names)
+        if first.table is not None:
+            table: Table = sections[first.name]
+            if len(table):
+                files[file] = dump_parquet(table)
+        elif first.required or any(value not in ((), None) for value in sections.values()):
             files[file] = dump_json(file, sections)
-    for section in PARQUET_SECTIONS:
-        table: Table = getattr(case, section)
-        if len(table):
-            files[SECTIONS[section]] = dump_parquet(table)
     return files
 
 
+def section_files() -> dict[str, list[str]]:
+    """The files of a case with the sections of each: JSON files first."""
+    found: dict[str, list[str]] = {}
+    for each in sorted(SECTIONS.values(), key=lambda section: section.table is not None):
+        found.setdefault(each.file, []).append(each.name)
+    return found
+
+
 def write_case(case: Case, path: str | PathLike[str]) -> None:
-    """Write a case directory; files of a case that are already there are replaced, others left alone."""
-    root = Path(path)
-    for file, content in case_files(case).items():
-        target = root / file
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(content)
+    """Write a case directory.
+
+    A new directory appears with all of its files or not at all. In one that is there, every file is replaced in one
+    step, files of sections that this case does not have are removed, and what is no part of a case is left alone.
+    """
+    root, files = Path(path), case_files(case)
+    if not root.exists():
+        root.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=root.parent, prefix=f".{root.name}.", suffix=UNFINISHED) as scratch:
+            made = Path(scratch) / root.name
+            for file, content in files.items():
+                (made / file).parent.mkdir(parents=True, exist_ok=True)
+                (made / file).write_bytes(content)
+            made.rename(root)
+        return
+    for file, content in files.items():
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(root / file, content)
+    for file in section_files():
+        if file not in files:
+            (root / file).unlink(missing_ok=True)

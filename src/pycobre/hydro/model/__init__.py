@@ -1,7 +1,13 @@
 """Power-system nouns: data only.
 
-`Case` is a whole study. `system`, `horizon`, `penalties`, `production`, `initial`, `scenarios`, `constraints`
-and `config` hold its parts; `checks` says whether they make sense together.
+case         a whole study                         section      where its parts are on disk
+system       plants, buses, lines, contracts       horizon      stages, blocks, seasons, the policy graph
+scenarios    inflows, loads and sources            initial      where the study starts
+constraints  limits and costs by stage             penalties    what violations cost
+production   production functions of plants        config       what a run does
+expressions · parameters  constraints as text      seasons      the season of a date
+record · table · canonical  how records and tables are declared and put in order
+findings     what a check says
 """
 
 from pycobre.hydro.model.case import Case

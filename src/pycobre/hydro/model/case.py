@@ -1,13 +1,13 @@
 """A whole study in memory: what a case directory says, immutable, and independent of the order of its lists.
 
-A field's name is the name of its section; `SECTIONS` says which file that is. Everything here can be
+A field's name is the name of its section, and its declaration says which file that is. Everything here can be
 written by hand in Python just as well as read from files.
 """
 
 from __future__ import annotations
 
-from dataclasses import field, fields
-from typing import Any
+from dataclasses import fields
+from typing import Annotated, Any
 
 from pycobre._util.frozen import frozen
 from pycobre.hydro.model import constraints as con
@@ -24,6 +24,8 @@ from pycobre.hydro.model.production import (
     SeasonalProduction,
     StageRangeProduction,
 )
+from pycobre.hydro.model.record import Tagged
+from pycobre.hydro.model.section import Section, section, section_of, table
 from pycobre.hydro.model.system import (
     Bus,
     EnergyContract,
@@ -33,117 +35,109 @@ from pycobre.hydro.model.system import (
     PumpingStation,
     Thermal,
 )
-from pycobre.hydro.model.table import Table
 
 __all__ = ["SECTIONS", "Case"]
 
-SECTIONS: dict[str, str] = {
-    "config": "config.json",
-    "penalties": "penalties.json",
-    "stages": "stages.json",
-    "pre_study_stages": "stages.json",
-    "season_definitions": "stages.json",
-    "policy_graph": "stages.json",
-    "initial_conditions": "initial_conditions.json",
-    "buses": "system/buses.json",
-    "lines": "system/lines.json",
-    "thermals": "system/thermals.json",
-    "hydros": "system/hydros.json",
-    "non_controllable_sources": "system/non_controllable_sources.json",
-    "pumping_stations": "system/pumping_stations.json",
-    "energy_contracts": "system/energy_contracts.json",
-    "production_models": "system/hydro_production_models.json",
-    "fpha_plane_reduction": "system/hydro_production_models.json",
-    "geometry": "system/hydro_geometry.parquet",
-    "fpha_planes": "system/fpha_hyperplanes.parquet",
-    "energy_productivity": "system/hydro_energy_productivity.parquet",
-    "inflow_stats": "scenarios/inflow_seasonal_stats.parquet",
-    "ar_coefficients": "scenarios/inflow_ar_coefficients.parquet",
-    "annual_components": "scenarios/inflow_annual_component.parquet",
-    "inflow_history": "scenarios/inflow_history.parquet",
-    "load_stats": "scenarios/load_seasonal_stats.parquet",
-    "load_factors": "scenarios/load_factors.json",
-    "source_stats": "scenarios/non_controllable_stats.parquet",
-    "source_factors": "scenarios/non_controllable_factors.json",
-    "correlation": "scenarios/correlation.json",
-    "external_inflows": "scenarios/external_inflow_scenarios.parquet",
-    "external_loads": "scenarios/external_load_scenarios.parquet",
-    "external_sources": "scenarios/external_ncs_scenarios.parquet",
-    "noise_openings": "scenarios/noise_openings.parquet",
-    "thermal_bounds": "constraints/thermal_bounds.parquet",
-    "hydro_bounds": "constraints/hydro_bounds.parquet",
-    "unit_group_bounds": "constraints/hydro_unit_group_bounds.parquet",
-    "line_bounds": "constraints/line_bounds.parquet",
-    "source_bounds": "constraints/ncs_bounds.parquet",
-    "pumping_bounds": "constraints/pumping_bounds.parquet",
-    "contract_bounds": "constraints/contract_bounds.parquet",
-    "bus_penalties": "constraints/penalty_overrides_bus.parquet",
-    "line_penalties": "constraints/penalty_overrides_line.parquet",
-    "hydro_penalties": "constraints/penalty_overrides_hydro.parquet",
-    "source_penalties": "constraints/penalty_overrides_ncs.parquet",
-    "generic_constraints": "constraints/generic_constraints.json",
-    "generic_expressions": "constraints/generic_constraints.json",
-    "generic_parameters": "constraints/generic_parameters.json",
-    "generic_bounds": "constraints/generic_constraint_bounds.parquet",
-}
-"""Section name to file, relative to the case directory."""
-
-
-def _table(cls: type[Table]) -> Any:
-    return field(default_factory=cls.empty)
+_CHECKED = "_checked"  # not a field: copies with other content do not have it
 
 
 @frozen(kw_only=True, eq=False)
 class Case:
     """A study. Lists, also those inside records, are kept sorted, so that no result depends on their order."""
 
-    config: Config
-    penalties: Penalties
-    policy_graph: PolicyGraph
-    stages: tuple[Stage, ...]
-    initial_conditions: InitialConditions
-    buses: tuple[Bus, ...]
-    lines: tuple[Line, ...] = ()
-    thermals: tuple[Thermal, ...] = ()
-    hydros: tuple[Hydro, ...] = ()
-    non_controllable_sources: tuple[NonControllableSource, ...] = ()
-    pumping_stations: tuple[PumpingStation, ...] = ()
-    energy_contracts: tuple[EnergyContract, ...] = ()
-    pre_study_stages: tuple[PreStudyStage, ...] = ()
-    season_definitions: SeasonDefinitions | None = None
-    production_models: tuple[ProductionModel, ...] = ()
-    fpha_plane_reduction: AngleReduction | DistanceReduction | None = None
-    geometry: con.Geometry = _table(con.Geometry)
-    fpha_planes: con.FphaPlanes = _table(con.FphaPlanes)
-    energy_productivity: con.EnergyProductivity = _table(con.EnergyProductivity)
-    inflow_stats: sce.InflowStats = _table(sce.InflowStats)
-    ar_coefficients: sce.ArCoefficients = _table(sce.ArCoefficients)
-    annual_components: sce.AnnualComponents = _table(sce.AnnualComponents)
-    inflow_history: sce.InflowHistory = _table(sce.InflowHistory)
-    load_stats: sce.LoadStats = _table(sce.LoadStats)
-    load_factors: tuple[sce.LoadFactors, ...] = ()
-    source_stats: sce.SourceStats = _table(sce.SourceStats)
-    source_factors: tuple[sce.SourceFactors, ...] = ()
-    correlation: sce.Correlation | None = None
-    external_inflows: sce.ExternalInflows = _table(sce.ExternalInflows)
-    external_loads: sce.ExternalLoads = _table(sce.ExternalLoads)
-    external_sources: sce.ExternalSources = _table(sce.ExternalSources)
-    noise_openings: sce.NoiseOpenings = _table(sce.NoiseOpenings)
-    thermal_bounds: con.ThermalBounds = _table(con.ThermalBounds)
-    hydro_bounds: con.HydroBounds = _table(con.HydroBounds)
-    unit_group_bounds: con.UnitGroupBounds = _table(con.UnitGroupBounds)
-    line_bounds: con.LineBounds = _table(con.LineBounds)
-    source_bounds: con.SourceBounds = _table(con.SourceBounds)
-    pumping_bounds: con.PumpingBounds = _table(con.PumpingBounds)
-    contract_bounds: con.ContractBounds = _table(con.ContractBounds)
-    bus_penalties: con.BusPenaltyTable = _table(con.BusPenaltyTable)
-    line_penalties: con.LinePenaltyTable = _table(con.LinePenaltyTable)
-    hydro_penalties: con.HydroPenaltyTable = _table(con.HydroPenaltyTable)
-    source_penalties: con.SourcePenaltyTable = _table(con.SourcePenaltyTable)
-    generic_constraints: tuple[con.GenericConstraint, ...] = ()
-    generic_expressions: tuple[con.NamedExpression, ...] = ()
-    generic_parameters: tuple[con.ScalarParameter, ...] = ()
-    generic_bounds: con.GenericBounds = _table(con.GenericBounds)
+    config: Config = section("config.json", required=True)
+    penalties: Penalties = section("penalties.json", required=True)
+    policy_graph: PolicyGraph = section("stages.json", "policy_graph", required=True)
+    stages: tuple[Stage, ...] = section("stages.json", "stages", required=True)
+    initial_conditions: InitialConditions = section("initial_conditions.json", required=True)
+    buses: tuple[Bus, ...] = section("system/buses.json", "buses", required=True)
+    lines: tuple[Line, ...] = section("system/lines.json", "lines", default=(), required=True)
+    thermals: tuple[Thermal, ...] = section("system/thermals.json", "thermals", default=(), required=True)
+    hydros: tuple[Hydro, ...] = section("system/hydros.json", "hydros", default=(), required=True)
+    non_controllable_sources: tuple[NonControllableSource, ...] = section(
+        "system/non_controllable_sources.json", "non_controllable_sources", default=()
+    )
+    pumping_stations: tuple[PumpingStation, ...] = section(
+        "system/pumping_stations.json", "pumping_stations", default=()
+    )
+    energy_contracts: tuple[EnergyContract, ...] = section(
+        "system/energy_contracts.json", "contracts", default=()
+    )
+    pre_study_stages: tuple[PreStudyStage, ...] = section(
+        "stages.json", "pre_study_stages", default=(), required=True, optional=True, nullable=True
+    )
+    season_definitions: SeasonDefinitions | None = section(
+        "stages.json", "season_definitions", default=None, required=True, optional=True
+    )
+    production_models: tuple[ProductionModel, ...] = section(
+        "system/hydro_production_models.json", "production_models", default=()
+    )
+    fpha_plane_reduction: Annotated[AngleReduction | DistanceReduction, Tagged("method")] | None = section(
+        "system/hydro_production_models.json", "fpha_plane_reduction", default=None, optional=True
+    )
+    geometry: con.Geometry = table("system/hydro_geometry.parquet", con.Geometry)
+    fpha_planes: con.FphaPlanes = table("system/fpha_hyperplanes.parquet", con.FphaPlanes)
+    energy_productivity: con.EnergyProductivity = table(
+        "system/hydro_energy_productivity.parquet", con.EnergyProductivity
+    )
+    inflow_stats: sce.InflowStats = table("scenarios/inflow_seasonal_stats.parquet", sce.InflowStats)
+    ar_coefficients: sce.ArCoefficients = table(
+        "scenarios/inflow_ar_coefficients.parquet", sce.ArCoefficients
+    )
+    annual_components: sce.AnnualComponents = table(
+        "scenarios/inflow_annual_component.parquet", sce.AnnualComponents
+    )
+    inflow_history: sce.InflowHistory = table("scenarios/inflow_history.parquet", sce.InflowHistory)
+    load_stats: sce.LoadStats = table("scenarios/load_seasonal_stats.parquet", sce.LoadStats)
+    load_factors: tuple[sce.LoadFactors, ...] = section(
+        "scenarios/load_factors.json", "load_factors", default=()
+    )
+    source_stats: sce.SourceStats = table("scenarios/non_controllable_stats.parquet", sce.SourceStats)
+    source_factors: tuple[sce.SourceFactors, ...] = section(
+        "scenarios/non_controllable_factors.json", "non_controllable_factors", default=()
+    )
+    correlation: sce.Correlation | None = section("scenarios/correlation.json", default=None)
+    external_inflows: sce.ExternalInflows = table(
+        "scenarios/external_inflow_scenarios.parquet", sce.ExternalInflows
+    )
+    external_loads: sce.ExternalLoads = table("scenarios/external_load_scenarios.parquet", sce.ExternalLoads)
+    external_sources: sce.ExternalSources = table(
+        "scenarios/external_ncs_scenarios.parquet", sce.ExternalSources
+    )
+    noise_openings: sce.NoiseOpenings = table("scenarios/noise_openings.parquet", sce.NoiseOpenings)
+    thermal_bounds: con.ThermalBounds = table("constraints/thermal_bounds.parquet", con.ThermalBounds)
+    hydro_bounds: con.HydroBounds = table("constraints/hydro_bounds.parquet", con.HydroBounds)
+    unit_group_bounds: con.UnitGroupBounds = table(
+        "constraints/hydro_unit_group_bounds.parquet", con.UnitGroupBounds
+    )
+    line_bounds: con.LineBounds = table("constraints/line_bounds.parquet", con.LineBounds)
+    source_bounds: con.SourceBounds = table("constraints/ncs_bounds.parquet", con.SourceBounds)
+    pumping_bounds: con.PumpingBounds = table("constraints/pumping_bounds.parquet", con.PumpingBounds)
+    contract_bounds: con.ContractBounds = table("constraints/contract_bounds.parquet", con.ContractBounds)
+    bus_penalties: con.BusPenaltyTable = table(
+        "constraints/penalty_overrides_bus.parquet", con.BusPenaltyTable
+    )
+    line_penalties: con.LinePenaltyTable = table(
+        "constraints/penalty_overrides_line.parquet", con.LinePenaltyTable
+    )
+    hydro_penalties: con.HydroPenaltyTable = table(
+        "constraints/penalty_overrides_hydro.parquet", con.HydroPenaltyTable
+    )
+    source_penalties: con.SourcePenaltyTable = table(
+        "constraints/penalty_overrides_ncs.parquet", con.SourcePenaltyTable
+    )
+    generic_constraints: tuple[con.GenericConstraint, ...] = section(
+        "constraints/generic_constraints.json", "constraints", default=()
+    )
+    generic_expressions: tuple[con.NamedExpression, ...] = section(
+        "constraints/generic_constraints.json", "expressions", default=(), optional=True
+    )
+    generic_parameters: tuple[con.ScalarParameter, ...] = section(
+        "constraints/generic_parameters.json", "scalar_parameters", default=()
+    )
+    generic_bounds: con.GenericBounds = table(
+        "constraints/generic_constraint_bounds.parquet", con.GenericBounds
+    )
     name: str = "case"
 
     def __post_init__(self) -> None:
@@ -157,12 +151,26 @@ class Case:
     def num_stages(self) -> int:
         return len(self.stages)
 
+    @property
+    def checked(self) -> bool:
+        """Whether `pycobre.hydro.checks` has found no error in this object; a changed copy is another object."""
+        return _CHECKED in self.__dict__
+
+    def mark_checked(self) -> Case:
+        """Note that no error was found, so that nobody looks again; returns itself."""
+        self.__dict__[_CHECKED] = True
+        return self
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Case) and all(
             getattr(self, f.name) == getattr(other, f.name) for f in fields(self)
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+
+SECTIONS: dict[str, Section] = {f.name: found for f in fields(Case) if (found := section_of(f)) is not None}
+"""What a case consists of, by name."""
 
 
 def _order(item: Any) -> tuple[Any, ...]:

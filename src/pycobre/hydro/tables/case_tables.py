@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pycobre._util.arrays import F64
-from pycobre.hydro.build import Study
+from pycobre.hydro.build import HydroModel
 from pycobre.hydro.tables.hydros import hydro_buses, hydros
 from pycobre.hydro.tables.stage_view import Columns, StageView, summed
 from pycobre.sddp import Record, Sampler, Simulation
@@ -31,16 +31,16 @@ SIMULATION = 0  #: the iteration number of simulated paths
 class CaseTables:
     """Knows where everything is in the LPs of a case's study; `sampler` is the one that is simulated with."""
 
-    def __init__(self, study: Study, sampler: Sampler) -> None:
-        self._study, self._sampler = study, sampler
+    def __init__(self, model: HydroModel, sampler: Sampler) -> None:
+        self._model, self._sampler = model, sampler
         self.record = Record(columns="all", rows=self._priced_rows())
 
     def __call__(self, simulation: Simulation) -> dict[str, Columns]:
         """All tables of the simulated scenarios, sorted by scenario, stage, block and entity."""
-        simulation = simulation.with_depth(len(self._study.lps))
+        simulation = simulation.with_depth(len(self._model.lps))
         given = self._given(simulation)
-        stages = [StageView(self._study, t, simulation, given[t]) for t in range(len(self._study.lps))]
-        case = self._study.case
+        stages = [StageView(self._model, t, simulation, given[t]) for t in range(len(self._model.lps))]
+        case = self._model.case
         makers = {
             "costs": (_costs, True),
             "buses": (_buses, case.buses),
@@ -57,7 +57,7 @@ class CaseTables:
 
     def _given(self, simulation: Simulation) -> list[F64 | None]:
         """By stage, the patch vectors that the sampler gave, drawn once more, where openings do not say it."""
-        depth = len(self._study.lps)
+        depth = len(self._model.lps)
         if (simulation.opening >= 0).all():
             return [None] * depth
         values = self._sampler.sample(SIMULATION, simulation.first, len(simulation)).values
@@ -66,7 +66,7 @@ class CaseTables:
     def _priced_rows(self) -> tuple[str, ...]:
         """Rows whose duals the tables hold, each once, in order of first appearance."""
         names: dict[str, None] = {}
-        for lp in self._study.lps:
+        for lp in self._model.lps:
             for group in _PRICED:
                 names.update(dict.fromkeys(lp.template.row_names[row] for row in np.unique(lp.rows[group])))
         return tuple(names)

@@ -30,7 +30,7 @@ def hydros(s: StageView) -> Columns:
     if "inflow_slack" in s.lp.columns:
         slack[:, :, 0] = s.values("inflow_slack")
     coming = np.zeros((s.count, plants, 1))
-    for column, (below, _) in enumerate(s.study.slots):
+    for column, (below, _) in enumerate(s.model.slots):
         coming[:, below, 0] += s.values("transit")[:, column]
     ends = s.values("storage_by_block")
     begins = np.concatenate([s.values("storage_in")[:, :, None], ends[:, :, :-1]], axis=2)
@@ -55,7 +55,7 @@ def hydros(s: StageView) -> Columns:
 
 def hydro_buses(s: StageView) -> Columns:
     """Flow through the turbines of every plant on every bus, and their power."""
-    pairs = s.study.index.pairs
+    pairs = s.model.index.pairs
     ids = {
         "hydro_id": [s.case.hydros[pair.hydro].id for pair in pairs],
         "bus_id": [s.case.buses[pair.bus].id for pair in pairs],
@@ -65,7 +65,7 @@ def hydro_buses(s: StageView) -> Columns:
 
 def _generation(s: StageView) -> F64:
     """MW of every (plant, bus) pair."""
-    index = s.study.index
+    index = s.model.index
     generation = s.values("turbined").copy()
     local = {int(p): i for i, p in enumerate(s.lp.places["fpha_generation"])}
     planes = s.values("fpha_generation")
@@ -80,7 +80,7 @@ def _generation(s: StageView) -> F64:
 
 def _by_plant(s: StageView, of_pairs: F64) -> F64:
     total = np.zeros((s.count, len(s.case.hydros), s.blocks))
-    for p, pair in enumerate(s.study.index.pairs):
+    for p, pair in enumerate(s.model.index.pairs):
         total[:, pair.hydro] += of_pairs[:, p]
     return total
 
@@ -104,6 +104,6 @@ def _violations(s: StageView) -> F64:
     for group in (*_PLANT_SLACKS, *_PAIR_SLACKS):
         slack = s.values(group)
         for i, (entity, block) in enumerate(s.lp.places[group].tolist()):
-            plant = int(s.study.index.pair_hydro[entity]) if group in _PAIR_SLACKS else entity
+            plant = int(s.model.index.pair_hydro[entity]) if group in _PAIR_SLACKS else entity
             total[:, plant, block] += slack[:, i]
     return total

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre._util.arrays import F64
-from pycobre.hydro.build import Study
+from pycobre.hydro.build import HydroModel
 from pycobre.sddp import Simulation
 from pycobre.solver.api import Target
 
@@ -27,9 +27,9 @@ class StageView:
     `given` are the patch vectors of noise that is not from the opening tree; None: all of it is.
     """
 
-    def __init__(self, study: Study, t: int, simulation: Simulation, given: F64 | None) -> None:
-        self.study, self.t, self.case = study, t, study.case
-        self.lp, self.numbers = study.lps[t], study.numbers[t]
+    def __init__(self, model: HydroModel, t: int, simulation: Simulation, given: F64 | None) -> None:
+        self.model, self.t, self.case = model, t, model.case
+        self.lp, self.numbers = model.lps[t], model.numbers[t]
         self.template = self.lp.template
         place = {name: i for i, name in enumerate(simulation.column_names)}
         self.x = simulation.column[:, t][:, [place[name] for name in self.template.col_names]]
@@ -70,7 +70,7 @@ class StageView:
         """Upper bounds of a group of columns, as the noise of every scenario set them."""
         columns = self.lp.columns[group]
         bounds = np.broadcast_to(self.template.col_upper, self.x.shape).copy()
-        noise = self.study.problem.nodes[self.t].noise
+        noise = self.model.problem.nodes[self.t].noise
         values = noise.values[self._opening] if self._given is None else self._given
         for i in np.flatnonzero(noise.plan.kind == Target.COL_UPPER).tolist():
             bounds[:, noise.plan.col[i]] = values[:, i]

@@ -15,7 +15,7 @@ from pycobre._util.arrays import F64
 from pycobre.hydro.equations.index import Index
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.table import NO_ID
-from pycobre.hydro.uncertainty.observed_inflows import Observed
+from pycobre.hydro.uncertainty.observed_inflows import ObservedInflows
 from pycobre.stochastic.par import Par, periodic_residual_ratio, precompute
 
 __all__ = ["inflow_model", "initial_lags"]
@@ -146,7 +146,7 @@ def initial_lags(case: Case, index: Index, order: int) -> F64:
     periods = [_period(case, lag + 1) for lag in range(order)]
     if not periods:
         return lags
-    observed = Observed(case, index, min(start for start, _ in periods))
+    observed = ObservedInflows(case, index, min(start for start, _ in periods))
     for lag, period in enumerate(periods):
         days, total = observed.volume(*period)
         np.divide(total, days, out=lags[lag], where=days > 0.0)

@@ -10,13 +10,13 @@ from pycobre._util.arrays import F64
 from pycobre.hydro.equations.index import Index
 from pycobre.hydro.model.case import Case
 
-__all__ = ["Observed"]
+__all__ = ["ObservedInflows"]
 
 
 NOBODY = -1
 
 
-class Observed:
+class ObservedInflows:
     """Which window says what flowed on which day, by plant, from `since` to the first day of the study."""
 
     def __init__(self, case: Case, index: Index, since: date) -> None:

@@ -11,30 +11,30 @@ from numpy.typing import NDArray
 
 from pycobre._util.arrays import F64, I64
 from pycobre.errors import CaseError
-from pycobre.hydro.build import Study
 from pycobre.hydro.model.config import SampledPasses, SampledScenarios
+from pycobre.hydro.uncertainty.model import NoiseModel
 from pycobre.hydro.uncertainty.periods import period_numbers
 from pycobre.stochastic import streams
 from pycobre.stochastic.correlation import correlate
 from pycobre.stochastic.openings import needs_scipy
 from pycobre.stochastic.stratified import latin_points, latin_strata, sobol_points
 
-__all__ = ["Fresh"]
+__all__ = ["OutOfSampleNoise"]
 
 
 MANY = 2000  # scenarios of a hypercube where a case does not say how many it simulates
 
 
-class Fresh:
+class OutOfSampleNoise:
     """A pure function of (stage, iteration, scenario); what it keeps only saves time."""
 
-    def __init__(self, study: Study, seed: int | None) -> None:
-        self._study = study
+    def __init__(self, model: NoiseModel, seed: int | None) -> None:
+        self._model = model
         self._seed = seed
-        self._periods = period_numbers(study.case)
+        self._periods = period_numbers(model.case)
         self._strata: dict[tuple[int, ...], NDArray[np.uint32]] = {}
         self._of = -1  # the iteration whose strata are kept
-        passes, simulated = study.case.config.training.selection, study.case.config.simulation.selection
+        passes, simulated = model.case.config.training.selection, model.case.config.simulation.selection
         self._passes = passes.forward_passes if isinstance(passes, SampledPasses) else 1
         self._scenarios = simulated.num_scenarios if isinstance(simulated, SampledScenarios) else MANY
 
@@ -45,18 +45,18 @@ class Fresh:
                 "config.json: scenario_source.seed: expected an integer for out_of_sample draws, got none. "
                 "Add a seed."
             )
-        seed, layout = abs(self._seed), self._study.layout
+        seed, layout = abs(self._seed), self._model.layout
         bases = (seed, streams.class_seed(seed, "load"), streams.class_seed(seed, "ncs"))
         sizes = (layout.hydros, len(layout.buses), len(layout.sources))
         drawn = [
             self._points(t, base, iteration, scenarios, size) for base, size in zip(bases, sizes, strict=True)
         ]
         noise = np.concatenate(drawn, axis=1)
-        return layout.by_id(correlate(noise, layout.groups(self._study.case.stages[t])))
+        return layout.by_id(correlate(noise, layout.groups(self._model.case.stages[t])))
 
     def _points(self, t: int, seed: int, iteration: int, scenarios: I64, dimension: int) -> F64:
         period = self._periods[t]
-        match self._study.case.stages[t].sampling_method if dimension else "saa":
+        match self._model.case.stages[t].sampling_method if dimension else "saa":
             case "lhs":
                 return self._latin(seed, iteration, scenarios, period, dimension)
             case "qmc_sobol":

@@ -9,27 +9,13 @@ from __future__ import annotations
 from datetime import date, timedelta
 
 from pycobre._util.arrays import F64
-from pycobre._util.frozen import frozen
 from pycobre.hydro.equations.index import Index
+from pycobre.hydro.equations.period_step import PeriodStep
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.horizon import Stage
-from pycobre.hydro.uncertainty.observed_inflows import Observed
+from pycobre.hydro.uncertainty.observed_inflows import ObservedInflows
 
-__all__ = ["PeriodStep", "initial_accumulation", "period_numbers", "period_steps"]
-
-
-@frozen()
-class PeriodStep:
-    """A stage's part in its period: its days of it, the days of the whole, and whether it is the last."""
-
-    days: float
-    total: float
-    last: bool
-
-    @property
-    def whole(self) -> bool:
-        """Whether the stage is all of its period."""
-        return self.last and self.days == self.total
+__all__ = ["initial_accumulation", "period_numbers", "period_steps"]
 
 
 def period_numbers(case: Case) -> list[int]:
@@ -61,7 +47,7 @@ def initial_accumulation(case: Case, index: Index) -> F64:
 
 def _seen(case: Case, index: Index) -> tuple[F64, F64]:
     start, _ = _span(case, case.stages[0])
-    return Observed(case, index, start).volume(start, case.stages[0].start_date)
+    return ObservedInflows(case, index, start).volume(start, case.stages[0].start_date)
 
 
 def _key(stage: Stage) -> tuple[object, ...]:

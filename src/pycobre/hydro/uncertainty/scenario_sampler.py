@@ -12,16 +12,17 @@ from numpy.typing import NDArray
 
 from pycobre._util.arrays import F64, I32, I64
 from pycobre.errors import CaseError
-from pycobre.hydro.build import Study
+from pycobre.hydro.equations.period_step import PeriodStep
 from pycobre.hydro.model.config import ClassScheme, ScenarioSource
 from pycobre.hydro.model.table import Table
 from pycobre.hydro.uncertainty.history import history_windows
 from pycobre.hydro.uncertainty.inflows import initial_lags
-from pycobre.hydro.uncertainty.out_of_sample import Fresh
-from pycobre.hydro.uncertainty.periods import PeriodStep, initial_accumulation
+from pycobre.hydro.uncertainty.model import NoiseModel
+from pycobre.hydro.uncertainty.out_of_sample import OutOfSampleNoise
+from pycobre.hydro.uncertainty.periods import initial_accumulation
 from pycobre.stochastic import streams
 
-__all__ = ["Forward"]
+__all__ = ["ScenarioSampler"]
 
 
 HISTORICAL_SEED = 0x686973746F726963
@@ -30,30 +31,30 @@ GIVEN = -1
 AT_ONCE = 16  # iterations whose openings are drawn together: a draw costs more than its numbers
 
 
-class Forward:
+class ScenarioSampler:
     """A pure function of (iteration, scenario). Iterations count from 1; simulation is iteration 0."""
 
-    def __init__(self, study: Study, source: ScenarioSource | None) -> None:
-        self._study = study
+    def __init__(self, model: NoiseModel, source: ScenarioSource | None) -> None:
+        self._model = model
         self._drawn: tuple[tuple[int, int, int], I32] | None = None
         self._source = source or ScenarioSource()
         self._scheme = {
             name: (getattr(self._source, name) or ClassScheme(scheme="in_sample")).scheme
             for name in ("inflow", "load", "ncs")
         }
-        self._fresh = Fresh(study, self._source.seed)
+        self._out_of_sample = OutOfSampleNoise(model, self._source.seed)
         self._inflows = self._inflow_scenarios()
-        layout, case = study.layout, study.case
+        layout, case = model.layout, model.case
         self._loads = (
             _by_stage(
-                case.external_loads, "bus_id", "value_mw", [case.buses[b].id for b in layout.buses], study
+                case.external_loads, "bus_id", "value_mw", [case.buses[b].id for b in layout.buses], model
             )
             if self._scheme["load"] == "external"
             else None
         )
         sources = [case.non_controllable_sources[r].id for r in layout.sources]
         self._sources = (
-            _by_stage(case.external_sources, "ncs_id", "availability_factor", sources, study)
+            _by_stage(case.external_sources, "ncs_id", "availability_factor", sources, model)
             if self._scheme["ncs"] == "external"
             else None
         )
@@ -80,8 +81,8 @@ class Forward:
         begin = iteration - iteration % AT_ONCE
         key = (begin, first, count)
         if self._drawn is None or self._drawn[0] != key:
-            sizes = np.array([openings.shape[0] for openings in self._study.openings])
-            ids = np.array([stage.id for stage in self._study.case.stages])
+            sizes = np.array([openings.shape[0] for openings in self._model.openings])
+            ids = np.array([stage.id for stage in self._model.case.stages])
             iterations = np.arange(begin, begin + AT_ONCE)[:, None, None]
             scenarios = np.arange(first, first + count)[:, None]
             drawn = np.zeros((AT_ONCE, count, len(ids)), np.int32)
@@ -89,7 +90,7 @@ class Forward:
             for size in np.unique(sizes).tolist():
                 alike = sizes == size
                 drawn[:, :, alike] = streams.forward_index(
-                    self._study.seed, iterations, scenarios, ids[alike], size
+                    self._model.seed, iterations, scenarios, ids[alike], size
                 )
             self._drawn = key, drawn
         chosen: I32 = self._drawn[1][iteration - begin].copy()
@@ -97,11 +98,11 @@ class Forward:
 
     def _patch(self, t: int, iteration: int, scenarios: I64, chosen: I32, inflow: F64 | None) -> F64:
         """Patch vectors of one stage: noise by scheme, then numbers that replace what noise would give."""
-        study = self._study
-        layout, place = study.layout, study.noise[t]
-        noise = study.openings[t][chosen].copy()
+        model = self._model
+        layout, place = model.layout, model.noise[t]
+        noise = model.openings[t][chosen].copy()
         if "out_of_sample" in self._scheme.values():
-            fresh = self._fresh.draw(t, iteration, scenarios)
+            fresh = self._out_of_sample.draw(t, iteration, scenarios)
             for name, part in (
                 ("inflow", slice(0, layout.hydros)),
                 ("load", layout.load_slice),
@@ -121,14 +122,14 @@ class Forward:
 
     def _inflow_scenarios(self) -> list[F64] | None:
         """Inflow scenarios by stage [S_t, N], where the inflows themselves are given."""
-        study = self._study
+        model = self._model
         match self._scheme["inflow"]:
             case "external":
-                ids = [hydro.id for hydro in study.case.hydros]
-                return _by_stage(study.case.external_inflows, "hydro_id", "value_m3s", ids, study)
+                ids = [hydro.id for hydro in model.case.hydros]
+                return _by_stage(model.case.external_inflows, "hydro_id", "value_m3s", ids, model)
             case "historical":
                 # The inflows are replayed after the study's own past: a window needs none before it.
-                windows = history_windows(study.case, study.index, self._source)
+                windows = history_windows(model.case, model.index, self._source)
                 return [windows.inflow[:, t] for t in range(windows.inflow.shape[1])]
             case _:
                 return None
@@ -137,17 +138,17 @@ class Forward:
         """What is left of given inflows [count, T, N] after the lags' share, so that they come out exactly."""
         if self._inflows is None:
             return None
-        study = self._study
+        model = self._model
         base = HISTORICAL_SEED if self._scheme["inflow"] == "historical" else EXTERNAL_SEED
         rows = _pick(streams.forward_seed(base, iteration, scenarios, 0), self._inflows)
         inflow = np.stack([table[row] for table, row in zip(self._inflows, rows, strict=True)], axis=1)
-        if not study.par.order:
+        if not model.par.order:
             return inflow
-        lags = np.repeat(initial_lags(study.case, study.index, study.par.order)[None], scenarios.size, axis=0)
+        lags = np.repeat(initial_lags(model.case, model.index, model.par.order)[None], scenarios.size, axis=0)
         rest = np.empty_like(inflow)
-        sums = np.repeat(initial_accumulation(study.case, study.index)[None], scenarios.size, axis=0)
-        for t, step in enumerate(study.periods or [PeriodStep(1.0, 1.0, True)] * inflow.shape[1]):
-            rest[:, t] = inflow[:, t] - (study.par.psi[t] * lags).sum(axis=1)
+        sums = np.repeat(initial_accumulation(model.case, model.index)[None], scenarios.size, axis=0)
+        for t, step in enumerate(model.periods or [PeriodStep(1.0, 1.0, True)] * inflow.shape[1]):
+            rest[:, t] = inflow[:, t] - (model.par.psi[t] * lags).sum(axis=1)
             sums = inflow[:, t] * step.days + (0.0 if step.whole else sums)
             if step.last:
                 lags = np.concatenate([(sums / step.total)[:, None], lags[:, :-1]], axis=1)
@@ -162,11 +163,11 @@ def _pick(hashes: NDArray[np.uint64], tables: list[F64]) -> list[NDArray[np.intp
     return [number % table.shape[0] for table in tables]
 
 
-def _by_stage(table: Table, key: str, column: str, ids: list[int], study: Study) -> list[F64]:
+def _by_stage(table: Table, key: str, column: str, ids: list[int], model: NoiseModel) -> list[F64]:
     """Values [scenarios, entities] of every stage; every entity must have every scenario."""
     position = {entity: i for i, entity in enumerate(ids)}
     found = []
-    for stage in study.case.stages:
+    for stage in model.case.stages:
         rows = np.flatnonzero(getattr(table, "stage_id") == stage.id)  # noqa: B009
         rows = rows[[e in position for e in getattr(table, key)[rows].tolist()]]
         numbers = getattr(table, "scenario_id")[rows]  # noqa: B009

@@ -1,0 +1,8 @@
+"""What the application runs: a case as problem, options, random numbers and tables.
+
+case_study  all of it    options  the configuration as the options of training
+"""
+
+from pycobre.hydro.study.case_study import CaseSampler, CaseStudy, study_of_case
+
+__all__ = ["CaseSampler", "CaseStudy", "study_of_case"]

@@ -1,0 +1,95 @@
+"""A case's study: everything that a run of it needs, in the terms of the application."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from pycobre._util.frozen import frozen
+from pycobre.hydro.build import HydroModel, build_model
+from pycobre.hydro.files import identity
+from pycobre.hydro.model import Case
+from pycobre.hydro.model import config as settings
+from pycobre.hydro.study.options import train_options
+from pycobre.hydro.tables.case_tables import CaseTables
+from pycobre.hydro.uncertainty.scenario_sampler import ScenarioSampler
+from pycobre.problem import Problem
+from pycobre.sddp import Paths, Record, TrainOptions
+
+__all__ = ["CaseSampler", "CaseStudy", "study_of_case"]
+
+
+class CaseSampler:
+    """The forward draws of a case by its scenario source: in sample they are Cobre's own, bit for bit."""
+
+    def __init__(self, model: HydroModel, source: settings.ScenarioSource | None) -> None:
+        self._scenarios = ScenarioSampler(model, source)
+
+    def sample(self, iteration: int, first: int, count: int) -> Paths:
+        openings, values = self._scenarios.draw(iteration, first, count)
+        depth = openings.shape[1]
+        nodes = np.broadcast_to(np.arange(depth, dtype=np.int32), (count, depth)).copy()
+        return Paths(nodes, openings, np.full(count, depth, np.int32), values)
+
+
+@frozen(eq=False)
+class CaseStudy:
+    """What the application asks of a model (`pycobre.app.study`), for a case."""
+
+    name: str
+    problem: Problem
+    options: TrainOptions
+    tables: CaseTables
+    record: Record
+    sampler: CaseSampler  #: of the forward passes
+    simulation_sampler: CaseSampler
+    simulate: bool
+    scenarios: int
+    checkpoint_iterations: int | None
+    metadata: Mapping[str, Any]
+
+
+def study_of_case(case: Case, found: Mapping[str, Any] | None = None) -> CaseStudy:
+    """Build a case; `found` is its `identity` where that is known already."""
+    model = build_model(case)
+    config = case.config
+    simulated = config.simulation.selection
+    simulated_with = CaseSampler(model, config.simulation.scenario_source or config.training.scenario_source)
+    tables = CaseTables(model, simulated_with)
+    return CaseStudy(
+        name=case.name,
+        problem=model.problem,
+        options=train_options(model),
+        tables=tables,
+        record=tables.record,
+        sampler=CaseSampler(model, config.training.scenario_source),
+        simulation_sampler=simulated_with,
+        simulate=config.simulation.enabled,
+        scenarios=0
+        if simulated is None
+        else simulated.num_scenarios
+        if isinstance(simulated, settings.SampledScenarios)
+        else 1,
+        checkpoint_iterations=config.policy.checkpointing.interval_iterations,
+        metadata=_metadata(case, model.seed, found or identity(case)),
+    )
+
+
+def _metadata(case: Case, seed: int, found: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "seed": seed,
+        **found,
+        "entities": {
+            "hydros": [[entity.id, entity.name] for entity in case.hydros],
+            "thermals": [[entity.id, entity.name] for entity in case.thermals],
+            "buses": [[entity.id, entity.name] for entity in case.buses],
+            "exchanges": [[entity.id, entity.name] for entity in case.lines],
+            "non_controllables": [[entity.id, entity.name] for entity in case.non_controllable_sources],
+            "contracts": [[entity.id, entity.name] for entity in case.energy_contracts],
+            "pumping": [[entity.id, entity.name] for entity in case.pumping_stations],
+            "generic_constraints": [[entity.id, entity.name] for entity in case.generic_constraints],
+        },
+        "stages": [{"id": stage.id, "label": stage.start_date.strftime("%Y-%m")} for stage in case.stages],
+    }

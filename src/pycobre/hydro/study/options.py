@@ -1,0 +1,83 @@
+"""A case's configuration as the options of training: trajectories, stopping, risk, cut selection."""
+
+from __future__ import annotations
+
+from pycobre.errors import CaseError
+from pycobre.hydro.build import HydroModel
+from pycobre.hydro.model import config as settings
+from pycobre.hydro.model.horizon import CVaR
+from pycobre.sddp import (
+    AllOf,
+    AnyOf,
+    BoundStalling,
+    Expectation,
+    Gap,
+    IterationLimit,
+    Level1,
+    LimitedMemoryLevel1,
+    RiskMeasure,
+    Selection,
+    StoppingRule,
+    TimeLimit,
+    TrainOptions,
+    expectation_and_cvar,
+)
+
+__all__ = ["train_options"]
+
+
+def train_options(model: HydroModel) -> TrainOptions:
+    """How a case says that it is to be trained."""
+    training = model.case.config.training
+    chosen = training.selection
+    measures: dict[str, RiskMeasure] = {}
+    stages = model.case.stages
+    # A stage's measure weighs what it looks ahead to; that of the first also weighs its own openings.
+    for node, stage in zip(model.problem.nodes, stages, strict=True):
+        measures[node.name] = _measure(stage.risk_measure)
+    return TrainOptions(
+        # Enumerated: every stage has one opening, so there is one trajectory.
+        forward_passes=chosen.forward_passes if isinstance(chosen, settings.SampledPasses) else 1,
+        stopping=_stopping(training),
+        risk=measures,
+        root_risk=_measure(stages[0].risk_measure),
+        selection=_selection(training.cut_selection),
+        seed=model.seed,
+    )
+
+
+def _measure(given: str | CVaR) -> RiskMeasure:
+    if isinstance(given, str):
+        return Expectation()
+    return expectation_and_cvar(given.cvar.lambda_, given.cvar.alpha)
+
+
+def _stopping(training: settings.TrainingConfig) -> StoppingRule:
+    rules: list[StoppingRule] = []
+    limits: list[StoppingRule] = []
+    for rule in training.stopping_rules:
+        match rule:
+            case settings.IterationLimit():
+                limits.append(IterationLimit(rule.limit))
+            case settings.TimeLimit():
+                rules.append(TimeLimit(rule.seconds))
+            case settings.BoundStalling():
+                rules.append(BoundStalling(rule.iterations, rule.tolerance))
+            case settings.GapRule():
+                rules.append(Gap((rule.relative_tolerance or 0.0) / 100.0))
+    if training.stopping_mode == "all" and rules:
+        # The iteration limit always caps.
+        return AnyOf(AllOf(*rules), *limits)
+    return AnyOf(*rules, *limits) if len(rules) + len(limits) > 1 else (rules + limits)[0]
+
+
+def _selection(given: settings.CutSelectionConfig) -> Selection | None:
+    """Lazy cuts are exact and faster than the peer's dynamic selection, so that one needs no rule here."""
+    match given.selection:
+        case settings.Level1Selection() as level1:
+            return Level1(every=level1.check_frequency, tolerance=level1.tie_tolerance)
+        case settings.Lml1Selection() as lml1:
+            return LimitedMemoryLevel1(every=lml1.check_frequency, tolerance=lml1.tie_tolerance)
+        case settings.DominationSelection():
+            raise CaseError("config.json: cut selection 'domination' is not supported yet. Use level1.")
+    return None
