@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from os import PathLike
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from pycobre._util.files import write_atomically
 from pycobre.hydro.model.case import SECTIONS, Case
@@ -49,6 +48,8 @@ def write_case(case: Case, path: str | PathLike[str]) -> None:
     """
     root, files = Path(path), case_files(case)
     if not root.exists():
+        from tempfile import TemporaryDirectory  # workers, which load this module, write no case
+
         root.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=root.parent, prefix=f".{root.name}.", suffix=UNFINISHED) as scratch:
             made = Path(scratch) / root.name
