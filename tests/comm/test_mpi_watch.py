@@ -1,4 +1,4 @@
-"""Noticing that a peer is gone, without MPI: the peers are plain processes that trade their cards by pipe."""
+"""Noticing that a peer is gone, without MPI: the peers are plain processes."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from child_lines import expect, say
 from waiting import until_asleep
 
 from pycobre.comm.mpi import watch as mpi_watch
-from pycobre.comm.mpi.watch import Card, PeerWatch, departure
+from pycobre.comm.mpi.watch import PeerInfo, PeerWatch, departure
 
 DEADLINE_S = 200.0
 
 PEER = """
 import sys
-from pycobre.comm.mpi.watch import Card, PeerWatch
+from pycobre.comm.mpi.watch import PeerInfo, PeerWatch
 watch = PeerWatch(1, lambda text: print(text, flush=True))
-sys.stdout.write(watch.card().pack().hex() + "\\n")
+sys.stdout.write(watch.own_info().pack().hex() + "\\n")
 sys.stdout.flush()
-watch.start([Card.unpack(bytes.fromhex(sys.stdin.readline()))])
+watch.start([PeerInfo.unpack(bytes.fromhex(sys.stdin.readline()))])
 for line in sys.stdin:
     getattr(watch, line.split()[0])(int(line.split()[1]))
     print("told", flush=True)
@@ -37,15 +37,15 @@ for line in sys.stdin:
 
 
 @contextmanager
-def peer(card: Card) -> Iterator[tuple[subprocess.Popen[str], Card]]:
+def peer(info: PeerInfo) -> Iterator[tuple[subprocess.Popen[str], PeerInfo]]:
     process = subprocess.Popen(
         [sys.executable, "-c", PEER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        theirs = Card.unpack(bytes.fromhex(process.stdout.readline()))
-        process.stdin.write(card.pack().hex() + "\n")
+        theirs = PeerInfo.unpack(bytes.fromhex(process.stdout.readline()))
+        process.stdin.write(info.pack().hex() + "\n")
         process.stdin.flush()
         yield process, theirs
     finally:
@@ -55,16 +55,16 @@ def peer(card: Card) -> Iterator[tuple[subprocess.Popen[str], Card]]:
         process.stdout.close()
 
 
-def test_a_peer_that_is_stopped_is_reported_when_patience_ends() -> None:
+def test_a_peer_that_is_stopped_is_reported_at_the_timeout() -> None:
     reports: queue.Queue[str] = queue.Queue()
-    watch = PeerWatch(0, reports.put, patience_s=0.2)
-    with peer(watch.card()) as (process, card):
-        watch.start([watch.card(), card])
+    watch = PeerWatch(0, reports.put, timeout_s=0.2)
+    with peer(watch.own_info()) as (process, info):
+        watch.start([watch.own_info(), info])
         watch.latest = "allgatherv", 8
         process.send_signal(signal.SIGSTOP)
         text = reports.get(timeout=DEADLINE_S)
     watch.leave(8)
-    assert f"rank 1 (process {card.process} on " in text
+    assert f"rank 1 (process {info.process} on " in text
     assert (
         ") has been stopped for 0.2 s; rank 0 had come to allgatherv, collective 8. If that is intended"
         in text
@@ -72,7 +72,7 @@ def test_a_peer_that_is_stopped_is_reported_when_patience_ends() -> None:
 
 
 def test_a_peer_that_goes_on_in_time_is_not_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Half of the patience is used up, then it goes on; what counts is standing still without a break."""
+    """Half of the timeout has passed, then it goes on; what counts is standing still without a break."""
     looks: queue.Queue[bool] = queue.Queue()
     reports: queue.Queue[str] = queue.Queue()
     stopped = iter([True] * 9 + [False] + [True] * 9 + [False])
@@ -83,9 +83,9 @@ def test_a_peer_that_goes_on_in_time_is_not_reported(monkeypatch: pytest.MonkeyP
         return found
 
     monkeypatch.setattr(mpi_watch, "_is_stopped", look)
-    watch = PeerWatch(0, reports.put, patience_s=0.1)
-    with peer(watch.card()) as (_, card):
-        watch.start([card])
+    watch = PeerWatch(0, reports.put, timeout_s=0.1)
+    with peer(watch.own_info()) as (_, info):
+        watch.start([info])
         assert sum(looks.get(timeout=DEADLINE_S) for _ in range(21)) == 18
     watch.leave(1)
     assert [
@@ -96,8 +96,8 @@ def test_a_peer_that_goes_on_in_time_is_not_reported(monkeypatch: pytest.MonkeyP
 def test_a_peer_that_dies_is_reported_with_its_process() -> None:
     reports: queue.Queue[str] = queue.Queue()
     watch = PeerWatch(0, reports.put)
-    with peer(watch.card()) as (process, card):
-        watch.start([watch.card(), card])
+    with peer(watch.own_info()) as (process, info):
+        watch.start([watch.own_info(), info])
         watch.latest = "allreduce", 8
         process.kill()
         text = reports.get(timeout=DEADLINE_S)
@@ -109,10 +109,10 @@ def test_a_peer_that_dies_is_reported_with_its_process() -> None:
 def test_a_peer_that_died_before_it_was_watched_is_reported() -> None:
     reports: queue.Queue[str] = queue.Queue()
     watch = PeerWatch(0, reports.put)
-    with peer(watch.card()) as (process, card):
+    with peer(watch.own_info()) as (process, info):
         process.kill()
         process.wait()
-        watch.start([card])
+        watch.start([info])
         assert "rank 1" in reports.get(timeout=DEADLINE_S)
     watch.leave(0)
 
@@ -120,8 +120,8 @@ def test_a_peer_that_died_before_it_was_watched_is_reported() -> None:
 def test_a_peer_that_leaves_is_reported_only_to_who_waits_for_it() -> None:
     reports: queue.Queue[str] = queue.Queue()
     watch = PeerWatch(0, reports.put)
-    with peer(watch.card()) as (process, card):
-        watch.start([card])
+    with peer(watch.own_info()) as (process, info):
+        watch.start([info])
         watch.latest = "barrier", 5  # the last one that the peer took part in
         assert process.stdin is not None
         process.stdin.write("leave 5\n")
@@ -143,8 +143,8 @@ def test_a_peer_that_leaves_is_reported_only_to_who_waits_for_it() -> None:
 def test_a_rank_that_waits_when_its_peer_leaves_is_told_in_vain() -> None:
     reports: queue.Queue[str] = queue.Queue()
     watch = PeerWatch(0, reports.put)
-    with peer(watch.card()) as (process, card):
-        watch.start([card])
+    with peer(watch.own_info()) as (process, info):
+        watch.start([info])
         watch.latest = "allreduce", 6
         assert process.stdin is not None
         process.stdin.write("leave 5\n")
@@ -158,8 +158,8 @@ def test_the_end_of_a_peer_that_ends_the_job_is_left_to_it(monkeypatch: pytest.M
     monkeypatch.setattr(mpi_watch, "_LAUNCHER_GRACE_S", 0.5)
     reports: queue.Queue[str] = queue.Queue()
     watch = PeerWatch(0, reports.put)
-    with peer(watch.card()) as (process, card):
-        watch.start([card])
+    with peer(watch.own_info()) as (process, info):
+        watch.start([info])
         watch.latest = "allreduce", 6
         assert watch.announced_code() is None
         say(process, "announce_end 130")
@@ -220,9 +220,9 @@ def test_of_two_who_see_a_death_the_second_leaves_the_end_to_the_first(
     reports: queue.Queue[str] = queue.Queue()
     watch = PeerWatch(2, reports.put)
     first = PeerWatch(0, reports.put)
-    with peer(watch.card()) as (process, card):
-        first.start([watch.card()])
-        watch.start([first.card(), card])
+    with peer(watch.own_info()) as (process, info):
+        first.start([watch.own_info()])
+        watch.start([first.own_info(), info])
         first.announce_end(1)
         process.kill()
         assert reports.get(timeout=DEADLINE_S).startswith(
@@ -242,6 +242,6 @@ def test_a_rank_that_has_left_can_still_be_asked() -> None:
 
 def test_peers_of_another_process_namespace_are_not_watched() -> None:
     watch = PeerWatch(0, lambda text: None)
-    watch.start([watch.card()._replace(rank=1, namespace=1)])
+    watch.start([watch.own_info()._replace(rank=1, namespace=1)])
     assert watch._peers == {}
     watch.leave(0)

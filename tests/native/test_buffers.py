@@ -1,4 +1,4 @@
-"""The native yes to the usual buffers never contradicts the checks that explain."""
+"""The native yes to buffers on the fast path never contradicts the checks that explain."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_yes_is_never_wrong(send: Any, recv: Any, count: int, needed: int) -> No
 
 
 @pytest.mark.parametrize("letter", "bBhHiIlLqQefdg")
-def test_the_usual_buffers_get_a_yes(letter: str) -> None:
+def test_plain_buffers_take_the_fast_path(letter: str) -> None:
     send, recv = np.zeros(3, letter), np.zeros(6, letter)
     assert buffers.fits_allreduce(send, recv[:3])
     assert buffers.fits_allgatherv(send, recv, 3, 6)

@@ -94,10 +94,10 @@ def of_mpi(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     try:
         watch.latest = "allgatherv", 18
         monkeypatch.setattr(mpi_watch.socket, "gethostname", lambda: "node7")
-        yield f"pycobre: {watch._death(mpi_watch.Card(1, 4711, 0, b''))}"
+        yield f"pycobre: {watch._death(mpi_watch.PeerInfo(1, 4711, 0, b''))}"
         monkeypatch.setattr(mpi_watch, "_is_stopped", lambda process: True)
-        for _ in range(mpi_watch._LOOKS):
-            watch._look_for_stopped({0: mpi_watch.Card(1, 4711, 0, b"")})
+        for _ in range(mpi_watch._CHECKS):
+            watch._look_for_stopped({0: mpi_watch.PeerInfo(1, 4711, 0, b"")})
         yield f"pycobre: {reports[-1]}"
     finally:
         watch.leave(18)

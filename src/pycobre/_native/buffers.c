@@ -1,4 +1,4 @@
-/* pycobre._native.buffers: whether buffers are the usual ones, decided in some nanoseconds.
+/* pycobre._native.buffers: whether buffers may take the fast path, decided in some nanoseconds.
  *
  * True means that everything pycobre.comm.checks would verify holds. False means only that it must look itself:
  * subclasses, structured dtypes, views that overlap, mistakes. So the rules and the words stay in one place.
@@ -62,7 +62,7 @@ static PyModuleDef_Slot slots[] = {{Py_mod_exec, execute}, {0, NULL}};
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "pycobre._native.buffers",
-    .m_doc = "Whether buffers are the usual ones, decided quickly.",
+    .m_doc = "Whether buffers may take the fast path, decided quickly.",
     .m_methods = methods,
     .m_slots = slots,
 };

@@ -6,14 +6,14 @@
  *   shm_collectives.h  what ranks exchange
  *   shm_python.h       buffers in, failures out, the GIL
  *   shm_methods.h      the collectives as methods of the channel
- *   shm_usual.h        the collectives as methods of the communicator, for usual arguments
+ *   shm_fast_path.h    the collectives as methods of the communicator, without Python code in between
  *   shm.c              the life of a channel, and the module
  *
  * All but the last four are plain C and run under sanitizers without Python. Finding, creating and removing
  * segments is left to pycobre.comm.shm.segment. A collective returns None when it completed and otherwise a tuple
  * that describes the failure, from which pycobre.comm.shm.backend makes the exception.
  */
-#include "shm_usual.h"
+#include "shm_fast_path.h"
 
 #include <pthread.h>
 
@@ -317,10 +317,10 @@ static int module_exec(PyObject *module) {
     watching_forks = true;
     /* These references are kept: the collectives compare with them. */
     channel_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &channel_spec, NULL);
-    usual_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &usual_spec, NULL);
-    if (channel_type == NULL || usual_type == NULL ||
+    fast_path_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &fast_path_spec, NULL);
+    if (channel_type == NULL || fast_path_type == NULL ||
         PyModule_AddObjectRef(module, "Channel", (PyObject *)channel_type) != 0 ||
-        PyModule_AddObjectRef(module, "UsualCollectives", (PyObject *)usual_type) != 0 ||
+        PyModule_AddObjectRef(module, "FastPathCollectives", (PyObject *)fast_path_type) != 0 ||
         PyModule_AddIntConstant(module, "VERSION", SHM_VERSION) != 0 ||
         PyModule_AddIntConstant(module, "MAX_RANKS", SHM_MAX_RANKS) != 0 ||
         PyModule_AddIntConstant(module, "HEADER_BYTES", offsetof(shm_segment, abort)) != 0)

@@ -59,8 +59,8 @@ class Channel:
     def abort(self, reason: str, /) -> None: ...
     def close(self) -> None: ...
 
-class UsualCollectives:
-    """The public collectives of a backend over a channel; what is not usual goes to the next class's.
+class FastPathCollectives:
+    """The public collectives of a backend over a channel; calls that do not fit go to the next class's.
 
     A subclass has `_fail(operation, failure)`, which makes the exception, keeps it as `_refusal` and raises it.
     """

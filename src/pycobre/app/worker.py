@@ -24,7 +24,7 @@ from pycobre.app.request import Request
 from pycobre.app.stop_switch import StopSwitch
 from pycobre.comm import create_communicator
 from pycobre.launch.channel import PAYLOAD_FD_VARIABLE, Channel, Kind
-from pycobre.launch.event_batches import Outbox
+from pycobre.launch.event_batcher import EventBatcher
 
 __all__ = ["main", "payload"]
 
@@ -38,7 +38,7 @@ def main() -> int:
     if channel is None:
         print("pycobre starts this itself: use `pycobre run CASE --workers N`", file=sys.stderr)
         return 2
-    outbox: Outbox | None = None
+    batcher: EventBatcher | None = None
     try:
         # Ranks find each other while the parent reads the case.
         with create_communicator() as comm:
@@ -46,15 +46,15 @@ def main() -> int:
             started = time.perf_counter()
             request = Request.from_bytes(payload())
             if request.emit_events:
-                outbox = Outbox(channel, ask=request.confirm_each_iteration and comm.rank == 0)
-            report = execute(request, comm, outbox, switch)
+                batcher = EventBatcher(channel, ask=request.confirm_each_iteration and comm.rank == 0)
+            report = execute(request, comm, batcher, switch)
             info = {"wall_time_ms": 1e3 * (time.perf_counter() - started), "pid": os.getpid()}
             body = report.to_bytes() if comm.rank == 0 else b""
             channel.send(Kind.RESULT, json.dumps(info).encode() + b"\n" + body)
     except BaseException as error:  # noqa: BLE001 - whatever it is, the launcher must hear of it
         error.add_note("".join(traceback.format_exception(error)))
-        if outbox is not None:
-            outbox.flush()
+        if batcher is not None:
+            batcher.flush()
         channel.send(Kind.ERROR, encode_error(error))
         channel.close()
         return 1

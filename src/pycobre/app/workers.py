@@ -23,7 +23,7 @@ from pycobre.errors import (
 )
 from pycobre.events import Event
 from pycobre.launch.channel import Kind
-from pycobre.launch.event_batches import opened
+from pycobre.launch.event_batcher import decode_batch
 from pycobre.launch.launcher import RankGroup
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def run_on_workers(
     def deliver(rank: int, payload: bytes) -> None:
         if on_event is None or raised:
             return
-        events = _read(rank, "events", lambda: opened(payload))
+        events = _read(rank, "events", lambda: decode_batch(payload))
         try:
             for event in events:
                 if on_event(event):

@@ -1,6 +1,6 @@
 """The contract: what a communicator, a provider of shared memory and a shared region promise.
 
-The public methods here are final, but for shm's native way of usual calls, which leaves every other call to them
+The public methods here are final, but for shm's native fast path, which leaves every other call to them
 (docs/adr/0003-checks-in-python.md). They check the caller's arguments (`checks`), give the collective its
 number and call a hook of the same name with a leading underscore; a backend implements the hooks and is
 transport only. The hooks may rely on everything the checks establish:

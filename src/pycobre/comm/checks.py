@@ -2,13 +2,13 @@
 
 A check runs before any byte moves and raises on the calling rank only; the communicator is unharmed. These
 functions are on the path of every collective, some of which take half a microsecond, so each begins with one
-test that the usual case passes, made of as few attribute reads as possible; what fails it goes to a function
-that looks closely and explains.
+test that plain arrays pass (the fast path), made of as few attribute reads as possible; what fails it goes to a
+function that looks closely and explains.
 
 The very first test is native where the native modules are built (a third of a microsecond less); it answers yes
 or leaves the question to the rest, which is complete without it.
 
-The usual case is two plain arrays: different objects of the very class ndarray, contiguous, aligned,
+Two plain arrays are: different objects of the very class ndarray, contiguous, aligned,
 writable, each the owner of its memory (so they cannot overlap), with one dtype object. `flags.num` tells all
 of that but the dtype in one read.
 """

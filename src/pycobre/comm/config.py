@@ -21,7 +21,7 @@ T = TypeVar("T", int, float)
 class ShmConfig:
     """Ranks on one machine that meet in the shared-memory segment `name` (COBRE_SHM_*).
 
-    `timeout_s` is a collective's patience with a peer that lives but does not come.
+    `timeout_s` is how long a collective waits for a peer that does not respond.
     """
 
     name: str
@@ -55,8 +55,8 @@ class TcpConfig:
     """Ranks that meet at rank 0's TCP port (COBRE_TCP_*).
 
     `coordinator` is the host of rank 0, needed by the workers only; `port` 0 lets rank 0 take any free one.
-    `connect_timeout_ms` bounds how long the group may take to assemble, `timeout_s` a collective's patience
-    with a silent peer. With `token` set, only peers that prove to know it are let in. `listen_fd` is a bound
+    `connect_timeout_ms` bounds how long the group may take to assemble, `timeout_s` how long a collective waits
+    for a silent peer. With `token` set, only peers that prove to know it are let in. `listen_fd` is a bound
     socket that a launcher passed to rank 0, so that nobody can take the port in between.
     """
 
@@ -129,7 +129,7 @@ class TcpConfig:
         )
 
 
-def mpi_patience_s(environ: Mapping[str, str]) -> float:
+def mpi_timeout_s(environ: Mapping[str, str]) -> float:
     """How long a rank of an MPI job may stand still: COBRE_MPI_TIMEOUT_SECS, or a minute."""
     reader = _Reader("mpi", environ)
     timeout_s = reader.number(float, "COBRE_MPI_TIMEOUT_SECS", 60.0)

@@ -112,13 +112,13 @@ class RankGroup:
         self.backend = backend
         self._selector = selectors.DefaultSelector()
         self._segment: Path | None = None
-        self._patience_s = 0.0
+        self._timeout_s = 0.0
         listener = _loopback_listener() if backend == "tcp" else None
         self._payload_fd = os.memfd_create("pycobre-payload", 0)
         try:
             environments = rank_environments(backend, size, os.environ if env is None else env, listener)
             config = ShmConfig if backend == "shm" else TcpConfig
-            self._patience_s = config.from_env(environments[0]).timeout_s
+            self._timeout_s = config.from_env(environments[0]).timeout_s
             if backend == "shm":
                 self._segment = SHM_MOUNT / environments[0]["COBRE_SHM_NAME"]
             for rank, environment in enumerate(environments):
@@ -189,9 +189,9 @@ class RankGroup:
         deadline: float | None = None
         heard = time.monotonic()
         while self._selector.get_map():
-            # While all ranks live they lose patience with each other; with the last ones nobody else does.
+            # While all ranks live they time out on each other; on the last ones nobody else does.
             some_ended = any(rank.exit_code == 0 for rank in self.ranks)
-            silence = heard + self._patience_s if some_ended else float("inf")
+            silence = heard + self._timeout_s if some_ended else float("inf")
             limit = min(silence, float("inf") if deadline is None else deadline)
             ready = self._selector.select(
                 None if limit == float("inf") else max(0.0, limit - time.monotonic())
@@ -308,7 +308,7 @@ class RankGroup:
         """End ranks that live on, saying nothing, long after others have come to their end."""
         for rank in self.ranks:
             if rank.exit_code is None:
-                rank.error = silent_rank(rank.rank, rank.process.pid, self._patience_s)
+                rank.error = silent_rank(rank.rank, rank.process.pid, self._timeout_s)
         self._kill_rest()
 
     def _kill_rest(self) -> None:
@@ -318,9 +318,9 @@ class RankGroup:
                 rank.process.send_signal(signal.SIGKILL)
 
 
-def silent_rank(rank: int, process: int, patience_s: float) -> CollectiveFailed:
+def silent_rank(rank: int, process: int, timeout_s: float) -> CollectiveFailed:
     """The error of a rank that did not end with the others."""
-    message = did_not_end(rank_name(rank, process=process), patience_s)
+    message = did_not_end(rank_name(rank, process=process), timeout_s)
     return CollectiveFailed("the end of the run", 0, message, rank=rank)
 
 

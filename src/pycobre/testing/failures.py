@@ -183,9 +183,9 @@ MISMATCHES: dict[str, tuple[Call, Call, tuple[str, ...]]] = {
 
 def mismatch(comm: Communicator, name: str, odd: int) -> None:
     """Rank `odd` calls something else: every rank raises, naming both sides, now and from now on."""
-    usual, other, words = MISMATCHES[name]
+    common, other, words = MISMATCHES[name]
     prove_usable(comm)
-    error = _expect_failure(comm, other if comm.rank == odd else usual)
+    error = _expect_failure(comm, other if comm.rank == odd else common)
     assert error.mpi_error_code == 0, f"mpi_error_code is {error.mpi_error_code}"
     absent = [word for word in words if word not in str(error)]
     assert not absent, f"expected both sides to be named, got no {absent} in: {error}"

@@ -18,13 +18,13 @@ import numpy as np
 
 from pycobre._util.pidfd import pidfds_work
 from pycobre.comm.api import Buffer, Communicator, ReduceOp, SharedMemoryProvider
-from pycobre.comm.config import mpi_patience_s
+from pycobre.comm.config import mpi_timeout_s
 from pycobre.comm.mpi import job as mpi_job
 from pycobre.comm.mpi import runtime as mpi_runtime
 from pycobre.comm.mpi.errors import translate
 from pycobre.comm.mpi.fold import fold_gathered
 from pycobre.comm.mpi.region import MpiRegion, Windows
-from pycobre.comm.mpi.watch import CARD_BYTES, Card, PeerWatch, departure
+from pycobre.comm.mpi.watch import PEER_INFO_BYTES, PeerInfo, PeerWatch, departure
 from pycobre.errors import CollectiveFailed, CommError, InitializationFailed, InvalidCommunicator
 
 if TYPE_CHECKING:
@@ -295,16 +295,16 @@ class MpiBackend(Communicator, SharedMemoryProvider):
     def _watch_peers(self) -> PeerWatch | None:
         """Let the ranks of this node exchange what they need to notice each other's end."""
         watch = None
-        card = Card(self._rank, os.getpid(), 0, b"")
+        info = PeerInfo(self._rank, os.getpid(), 0, b"")
         if pidfds_work():
             end_job = functools.partial(mpi_job.end_job, self._mpi)
-            watch = PeerWatch(self._rank, end_job, mpi_patience_s(os.environ))
-            card = watch.card()
-        gathered = np.empty((self._node.size, CARD_BYTES), np.uint8)
-        self._node.Allgather(np.frombuffer(card.pack(), np.uint8), gathered)
-        cards = [Card.unpack(row.tobytes()) for row in gathered]
+            watch = PeerWatch(self._rank, end_job, mpi_timeout_s(os.environ))
+            info = watch.own_info()
+        gathered = np.empty((self._node.size, PEER_INFO_BYTES), np.uint8)
+        self._node.Allgather(np.frombuffer(info.pack(), np.uint8), gathered)
+        peers = [PeerInfo.unpack(row.tobytes()) for row in gathered]
         if watch is not None:
-            watch.start(cards)
+            watch.start(peers)
             mpi_job.add_watch(watch)
             mpi_job.before_finalise(self._mpi, self._leave)
         return watch

@@ -25,7 +25,7 @@ _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _REFUSED_BY_MPI = -1
 # Where libraries keep their windows, as long as none has been seen; and what they add to each of them: the
 # rounding to whole pages and a control segment.
-_USUAL_MOUNT = "/dev/shm"
+_DEFAULT_MOUNT = "/dev/shm"
 _OVERHEAD_BYTES = 64 << 10
 
 
@@ -71,7 +71,7 @@ class Windows:
         requested_bytes = count * dtype.itemsize
         leader = self._node.rank == 0
         if not self._probed:
-            self._ask_for_space(_USUAL_MOUNT if os.path.isdir(_USUAL_MOUNT) else None, _PAGE_BYTES)
+            self._ask_for_space(_DEFAULT_MOUNT if os.path.isdir(_DEFAULT_MOUNT) else None, _PAGE_BYTES)
             self._mount = self._find_mount()
             self._probed = True
         self._ask_for_space(self._mount, requested_bytes)

@@ -9,9 +9,9 @@ sleeps until something happens and costs a collective next to nothing:
   number of its last collective. A peer that waits in a later one waits in vain;
 - ending: a rank that ends the job tells its peers the exit code first. Its death is then not news: they leave
   the end, and its code, to the launcher, and step in with that code only where the launcher does nothing;
-- standing still: a process that was stopped (SIGSTOP) is looked at now and then, until patience ends.
+- stopping: a process that was stopped (SIGSTOP) is checked now and then, until the timeout.
 
-Whoever finds itself waiting in vain says for whom and ends the job. Peers are watched where the system
+A rank that waits in vain reports for whom and ends the job. Peers are watched where the system
 allows it: Linux, and ranks of one node in one process namespace.
 """
 
@@ -29,8 +29,10 @@ from typing import NamedTuple
 from pycobre._util.pidfd import open_pidfd
 from pycobre.comm import failure
 
-CARD_BYTES = 64
-_CARD = struct.Struct("<qqqq")  # rank, process, process namespace, length of the notices' address after it
+PEER_INFO_BYTES = 64
+_PEER_INFO = struct.Struct(
+    "<qqqq"
+)  # rank, process, process namespace, length of the notices' address after it
 _NOTICE = struct.Struct("<qqq")  # what is told, the rank that tells it, the value
 _LEAVES = 0  # the value is the number of the rank's last collective
 _ENDS_JOB = 1  # the value is the exit code
@@ -41,11 +43,11 @@ _LAUNCHER_GRACE_S = 10.0
 # The lowest living rank reports; each other waits this long per living rank below it, in case they cannot.
 _TURN_S = 0.25
 _TURNS = 20
-# How often, within the patience with a stopped peer, the peers are looked at.
-_LOOKS = 10
+# How often, within the timeout of a stopped peer, the peers are checked.
+_CHECKS = 10
 
 
-class Card(NamedTuple):
+class PeerInfo(NamedTuple):
     """How a rank of this node can be watched, and told something."""
 
     rank: int
@@ -54,15 +56,15 @@ class Card(NamedTuple):
     address: bytes
 
     def pack(self) -> bytes:
-        """As `CARD_BYTES` bytes."""
-        head = _CARD.pack(self.rank, self.process, self.namespace, len(self.address))
-        return (head + self.address).ljust(CARD_BYTES, b"\0")
+        """As `PEER_INFO_BYTES` bytes."""
+        head = _PEER_INFO.pack(self.rank, self.process, self.namespace, len(self.address))
+        return (head + self.address).ljust(PEER_INFO_BYTES, b"\0")
 
     @classmethod
-    def unpack(cls, data: bytes) -> Card:
-        """The card that was packed."""
-        rank, process, namespace, length = _CARD.unpack_from(data)
-        return cls(rank, process, namespace, data[_CARD.size : _CARD.size + length])
+    def unpack(cls, data: bytes) -> PeerInfo:
+        """Undo `pack`."""
+        rank, process, namespace, length = _PEER_INFO.unpack_from(data)
+        return cls(rank, process, namespace, data[_PEER_INFO.size : _PEER_INFO.size + length])
 
 
 class PeerWatch:
@@ -75,15 +77,15 @@ class PeerWatch:
     and should not return.
     """
 
-    def __init__(self, rank: int, on_loss: Callable[[str], None], patience_s: float = 60.0) -> None:
+    def __init__(self, rank: int, on_loss: Callable[[str], None], timeout_s: float = 60.0) -> None:
         self.latest = "", 0
         self.departed: dict[int, int] = {}
         self._rank = rank
         self._on_loss = on_loss
-        self._patience_s = patience_s
-        self._looks: dict[int, int] = {}
+        self._timeout_s = timeout_s
+        self._checks: dict[int, int] = {}
         self._ending: tuple[int, int] | None = None
-        self._peers: dict[int, Card] = {}
+        self._peers: dict[int, PeerInfo] = {}
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.bind("")  # Linux finds a free abstract name, which goes with the socket
         self._socket.setblocking(False)
@@ -92,22 +94,22 @@ class PeerWatch:
         self._stop_read, self._stop_write = os.pipe()
         self._thread = threading.Thread(target=self._run, name="pycobre-mpi-watch", daemon=True)
 
-    def card(self) -> Card:
+    def own_info(self) -> PeerInfo:
         """What a peer needs in order to watch this process."""
-        return Card(self._rank, os.getpid(), _process_namespace(), self._socket.getsockname())
+        return PeerInfo(self._rank, os.getpid(), _process_namespace(), self._socket.getsockname())
 
-    def start(self, cards: list[Card]) -> None:
-        """Watch the processes that these cards describe, from now on until `leave`."""
-        for card in cards:
-            if card.rank == self._rank or card.namespace != _process_namespace():
+    def start(self, peers: list[PeerInfo]) -> None:
+        """Watch the processes that these describe, from now on until `leave`."""
+        for info in peers:
+            if info.rank == self._rank or info.namespace != _process_namespace():
                 continue  # in another container its process number means something else here
             try:
-                descriptor = open_pidfd(card.process)
+                descriptor = open_pidfd(info.process)
             except ProcessLookupError:
                 descriptor = os.open(
                     os.devnull, os.O_RDONLY
                 )  # it died since: always readable, like its pidfd
-            self._peers[descriptor] = card
+            self._peers[descriptor] = info
         self._thread.start()
 
     def leave(self, sequence: int) -> None:
@@ -153,7 +155,7 @@ class PeerWatch:
         for descriptor in watched:
             poller.register(descriptor, select.POLLIN)
         while True:
-            ready = [descriptor for descriptor, _ in poller.poll(1000 * self._patience_s / _LOOKS)]
+            ready = [descriptor for descriptor, _ in poller.poll(1000 * self._timeout_s / _CHECKS)]
             if self._stop_read in ready:
                 return
             if not ready:
@@ -183,22 +185,22 @@ class PeerWatch:
                 elif self._ending is None:
                     self._ending = rank, value
 
-    def _look_for_stopped(self, watched: dict[int, Card]) -> None:
-        """Report a peer that was found stopped at every look for as long as patience lasts.
+    def _look_for_stopped(self, watched: dict[int, PeerInfo]) -> None:
+        """Report a peer that was found stopped at every check until the timeout.
 
-        Looks are counted, not seconds: a job that is stopped as a whole does not look.
+        Checks are counted, not seconds: a job that is stopped as a whole does not check.
         """
         for peer in tuple(watched.values()):
-            self._looks[peer.rank] = self._looks.get(peer.rank, 0) + 1 if _is_stopped(peer.process) else 0
-            if self._looks[peer.rank] >= _LOOKS:
-                text = failure.stopped(_name(peer), self._patience_s)
+            self._checks[peer.rank] = self._checks.get(peer.rank, 0) + 1 if _is_stopped(peer.process) else 0
+            if self._checks[peer.rank] >= _CHECKS:
+                text = failure.stopped(_name(peer), self._timeout_s)
                 advice = "If that is intended, raise COBRE_MPI_TIMEOUT_SECS."
                 self._report(f"{text}; {failure.progress(self._rank, *self.latest)}. {advice}", watched)
 
-    def _death(self, peer: Card) -> str:
+    def _death(self, peer: PeerInfo) -> str:
         return f"{_name(peer)} died; {failure.progress(self._rank, *self.latest)}"
 
-    def _report(self, text: str, living: dict[int, Card]) -> None:
+    def _report(self, text: str, living: dict[int, PeerInfo]) -> None:
         below = sum(peer.rank < self._rank for peer in living.values())
         stop = select.poll()
         stop.register(self._stop_read, select.POLLIN)
@@ -222,7 +224,7 @@ def departure(rank: int, operation: str, sequence: int, lost: int, last: int) ->
     return failure.left(failure.rank_name(lost), last, waiting)
 
 
-def _name(peer: Card) -> str:
+def _name(peer: PeerInfo) -> str:
     return failure.rank_name(peer.rank, process=peer.process, host=socket.gethostname())
 
 

@@ -1,5 +1,5 @@
 """Shared memory of one machine.
 
 backend  the communicator and its regions    segment  creating and joining the POSIX segment
-failure  what went wrong, in words
+failure  what the native code reports of a failure, as an exception
 """

@@ -21,10 +21,11 @@ from pycobre.comm.shm.failure import ALLREDUCE, BARRIER, FENCE, REGION, VIEW_SEQ
 from pycobre.errors import AllocationFailed
 
 
-class ShmBackend(native.UsualCollectives, Communicator, SharedMemoryProvider):
+class ShmBackend(native.FastPathCollectives, Communicator, SharedMemoryProvider):
     """One rank of a group that meets in the segment `config.name`. Constructing it is collective.
 
-    Usual calls of the collectives never reach the hooks here: `UsualCollectives` takes them to the channel.
+    Calls with contiguous arrays that do not overlap take the native fast path (`FastPathCollectives`) and never reach
+    the hooks here.
 
     Raises `InitializationFailed` when the ranks do not come together within `config.timeout_s`, when one of
     them ends meanwhile, or when the name is taken; `AllocationFailed` when the shared-memory mount is too

@@ -1,4 +1,4 @@
-"""The native way of usual calls: it takes upon itself only what the rules let pass, with the same result."""
+"""The native fast path: it accepts only calls that the rules accept, with the same result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pycobre.testing import run_ranks
 
 @pytest.fixture(scope="module")
 def alone() -> Iterator[ShmBackend]:
-    with ShmBackend(ShmConfig(f"pycobre-usual-{os.getpid()}", 0, 1, 60.0)) as comm:
+    with ShmBackend(ShmConfig(f"pycobre-fast-path-{os.getpid()}", 0, 1, 60.0)) as comm:
         yield comm
 
 

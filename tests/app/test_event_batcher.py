@@ -1,4 +1,4 @@
-"""Events in lots: all of them, in their order, and none later than the next that matters."""
+"""Events in batches: all of them, in their order, and none later than the next that matters."""
 
 import pytest
 
@@ -11,9 +11,9 @@ from pycobre.events import (
     TrainingFinished,
     WarningRaised,
 )
-from pycobre.launch import event_batches as outbox_module
+from pycobre.launch import event_batcher as batcher_module
 from pycobre.launch.channel import Kind
-from pycobre.launch.event_batches import Outbox, opened
+from pycobre.launch.event_batcher import EventBatcher, decode_batch
 
 
 class Wire:
@@ -25,21 +25,21 @@ class Wire:
 
     def send(self, kind: Kind, payload: bytes) -> None:
         assert kind is Kind.EVENT
-        self.sent.append(("event", opened(payload)))
+        self.sent.append(("event", decode_batch(payload)))
 
     def ask(self, payload: bytes) -> bytes:
-        self.sent.append(("question", opened(payload)))
+        self.sent.append(("question", decode_batch(payload)))
         return self._answer
 
     @property
     def events(self) -> list[Event]:
-        return [event for _, lot in self.sent for event in lot]
+        return [event for _, batch in self.sent for event in batch]
 
 
 class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 100.0
-        monkeypatch.setattr(outbox_module.time, "monotonic", lambda: self.now)
+        monkeypatch.setattr(batcher_module.time, "monotonic", lambda: self.now)
 
 
 def stage(depth: int) -> StageFinished:
@@ -70,23 +70,23 @@ def iteration(number: int) -> IterationFinished:
 
 def test_stages_that_follow_at_once_travel_together(monkeypatch):
     clock, wire = Clock(monkeypatch), Wire()
-    outbox = Outbox(wire, ask=False)
+    batcher = EventBatcher(wire, ask=False)
     told = [stage(5), stage(4), stage(3), iteration(1), stage(5), WarningRaised(message="look"), stage(4)]
     for event in told:
-        assert not outbox(event)
+        assert not batcher(event)
         clock.now += 0.001
-    assert [len(lot) for _, lot in wire.sent] == [1, 3, 2]
-    outbox.flush()
-    outbox.flush()  # nothing is left
+    assert [len(batch) for _, batch in wire.sent] == [1, 3, 2]
+    batcher.flush()
+    batcher.flush()  # nothing is left
     assert wire.events == told
-    assert [len(lot) for _, lot in wire.sent] == [1, 3, 2, 1]
+    assert [len(batch) for _, batch in wire.sent] == [1, 3, 2, 1]
 
 
 def test_long_stages_are_told_one_by_one(monkeypatch):
     clock, wire = Clock(monkeypatch), Wire()
-    outbox = Outbox(wire, ask=False)
+    batcher = EventBatcher(wire, ask=False)
     for depth in (3, 2, 1):
-        outbox(stage(depth))
+        batcher(stage(depth))
         assert wire.events[-1] == stage(depth)
         clock.now += 1.0
 
@@ -94,10 +94,10 @@ def test_long_stages_are_told_one_by_one(monkeypatch):
 @pytest.mark.parametrize(("answer", "stops"), [(b"stop", True), (b"go on", False)])
 def test_the_end_of_an_iteration_may_be_a_question(answer, stops):
     wire = Wire(answer)
-    outbox = Outbox(wire, ask=True)
+    batcher = EventBatcher(wire, ask=True)
     forward = ForwardFinished(iteration=1, upper_bound=2.0, upper_bound_std=0.5, lp_solves=7, elapsed_s=0.125)
-    assert not outbox(forward)
-    assert outbox(iteration(1)) is stops
+    assert not batcher(forward)
+    assert batcher(iteration(1)) is stops
     assert wire.sent == [("event", [forward]), ("question", [iteration(1)])]
 
 
@@ -115,16 +115,16 @@ def test_an_event_with_parts_survives_the_trip():
         total_s=1.5,
         timing=(RankTiming(rank=0, solve_s=1.0), RankTiming(rank=1, wait_s=0.5)),
     )
-    Outbox(wire, ask=False)(finished)
+    EventBatcher(wire, ask=False)(finished)
     assert wire.events == [finished]
 
 
 def test_an_event_that_cannot_be_sent_takes_no_other_with_it():
     wire = Wire()
-    outbox = Outbox(wire, ask=False)
-    outbox(iteration(1))
-    outbox(stage(3))
+    batcher = EventBatcher(wire, ask=False)
+    batcher(iteration(1))
+    batcher(stage(3))
     with pytest.raises(TypeError, match="not JSON serializable"):
-        outbox(WarningRaised(message=object()))
-    outbox.flush()
+        batcher(WarningRaised(message=object()))
+    batcher.flush()
     assert wire.events == [iteration(1), stage(3)]

@@ -1,21 +1,21 @@
-/* The public collectives of a communicator, for the usual call: no Python code runs between the caller and the channel.
+/* The fast path of a communicator's public collectives: no Python code runs between the caller and the channel.
  *
- * `UsualCollectives` comes before `Communicator` in a backend's bases. A call is usual when the communicator refuses
- * nothing and the arguments are plain contiguous arrays of numbers that satisfy every precondition beyond doubt. Any
+ * `FastPathCollectives` comes before `Communicator` in a backend's bases. A call takes the fast path when the communicator
+ * refuses nothing and the arguments are plain contiguous arrays of numbers that satisfy every precondition beyond doubt. Any
  * other call goes to the method of the same name of the next class, so that the rules, their order and their words
- * stay in pycobre.comm.checks. The attributes that both ways need are members here: there is one number of the last
- * collective and one refusal, whichever way a call takes.
+ * stay in pycobre.comm.checks. The attributes that both paths need are members here: there is one number of the last
+ * collective and one refusal, whichever path a call takes.
  *
  * Part of shm.c, which alone includes it.
  */
-#ifndef PYCOBRE_SHM_USUAL_H
-#define PYCOBRE_SHM_USUAL_H
+#ifndef PYCOBRE_SHM_FAST_PATH_H
+#define PYCOBRE_SHM_FAST_PATH_H
 
 #include "shm_methods.h"
 
 #include <structmember.h> /* needs Python.h before it */
 
-static PyTypeObject *channel_type = NULL, *usual_type = NULL;
+static PyTypeObject *channel_type = NULL, *fast_path_type = NULL;
 
 typedef struct {
     PyObject_HEAD
@@ -27,11 +27,11 @@ typedef struct {
     uint64_t *counts, *displs;
     uint64_t needed;
     uint32_t digest;
-} Usual;
+} FastPath;
 
 /* The channel, if collectives are allowed. NULL with an exception: the wrong process or thread. NULL without: ask the
  * next class. It is asked before a call gets its number, so a call that is refused leaves no gap. */
-static Channel *open_channel(Usual *self) {
+static Channel *open_channel(FastPath *self) {
     if (self->refusal != NULL && self->refusal != Py_None)
         return NULL;
     if (self->channel == NULL || Py_TYPE(self->channel) != channel_type)
@@ -41,11 +41,11 @@ static Channel *open_channel(Usual *self) {
 }
 
 /* super().name(*args, **kwargs) */
-static PyObject *ask_next_class(Usual *self, const char *name, PyObject *const *args, Py_ssize_t nargs,
+static PyObject *ask_next_class(FastPath *self, const char *name, PyObject *const *args, Py_ssize_t nargs,
                                 PyObject *keywords) {
     if (PyErr_Occurred())
         return NULL;
-    PyObject *next = PyObject_CallFunction((PyObject *)&PySuper_Type, "OO", usual_type, self);
+    PyObject *next = PyObject_CallFunction((PyObject *)&PySuper_Type, "OO", fast_path_type, self);
     PyObject *method = next == NULL ? NULL : PyObject_GetAttrString(next, name);
     Py_ssize_t named = keywords == NULL ? 0 : PyTuple_Size(keywords);
     PyObject *positional = PyTuple_New(nargs), *by_name = named > 0 ? PyDict_New() : NULL, *result = NULL;
@@ -61,7 +61,7 @@ static PyObject *ask_next_class(Usual *self, const char *name, PyObject *const *
 }
 
 /* None for a collective that completed; else the backend makes the exception, refuses what follows, and raises it. */
-static PyObject *conclude(Usual *self, const char *operation, int status) {
+static PyObject *conclude(FastPath *self, const char *operation, int status) {
     PyObject *failure = end((Channel *)self->channel, status);
     if (failure == NULL || failure == Py_None)
         return failure;
@@ -75,7 +75,7 @@ static bool take_pair(PyObject *const *args, Py_buffer *send, Py_buffer *recv) {
     return send->format[0] == recv->format[0] && (a + send->len <= b || b + recv->len <= a);
 }
 
-static PyObject *usual_barrier(Usual *self, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
+static PyObject *fast_path_barrier(FastPath *self, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
     Channel *channel = open_channel(self);
     if (channel == NULL || nargs != 0 || keywords != NULL)
         return ask_next_class(self, "barrier", args, nargs, keywords);
@@ -84,7 +84,7 @@ static PyObject *usual_barrier(Usual *self, PyObject *const *args, Py_ssize_t na
     return conclude(self, "barrier", shm_barrier(&channel->channel, &call));
 }
 
-static PyObject *usual_allreduce(Usual *self, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
+static PyObject *fast_path_allreduce(FastPath *self, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
     Channel *channel = open_channel(self);
     shm_call call = {.op = OP_ALLREDUCE};
     shm_fold fold = NULL;
@@ -107,18 +107,18 @@ static PyObject *usual_allreduce(Usual *self, PyObject *const *args, Py_ssize_t 
                     shm_allreduce(&channel->channel, &call, send.buf, recv.buf, (size_t)send.itemsize, fold));
 }
 
-static PyObject *usual_broadcast(Usual *self, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
+static PyObject *fast_path_broadcast(FastPath *self, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
     Channel *channel = open_channel(self);
     shm_call call = {.op = OP_BROADCAST};
     Py_buffer buf;
     long root = 0;
-    bool usual = channel != NULL && (nargs == 1 || nargs == 2) && keywords == NULL;
-    if (usual && nargs == 2) {
+    bool fits = channel != NULL && (nargs == 1 || nargs == 2) && keywords == NULL;
+    if (fits && nargs == 2) {
         int overflow = 0;
         root = PyLong_CheckExact(args[1]) ? PyLong_AsLongAndOverflow(args[1], &overflow) : -1;
-        usual = root >= 0 && root < (long)channel->channel.size;
+        fits = root >= 0 && root < (long)channel->channel.size;
     }
-    if (!usual || !ndarray_look(args[0], (uint32_t)root != channel->channel.rank, &buf))
+    if (!fits || !ndarray_look(args[0], (uint32_t)root != channel->channel.rank, &buf))
         return ask_next_class(self, "broadcast", args, nargs, keywords);
     call.sequence = ++self->sequence;
     call.root = (uint16_t)root;
@@ -128,13 +128,13 @@ static PyObject *usual_broadcast(Usual *self, PyObject *const *args, Py_ssize_t 
     return conclude(self, "broadcast", shm_broadcast(&channel->channel, &call, buf.buf, (size_t)buf.len));
 }
 
-static void forget_layout(Usual *self) {
+static void forget_layout(FastPath *self) {
     Py_CLEAR(self->counts_seen);
     Py_CLEAR(self->displs_seen);
 }
 
 /* Reads tuples or lists of ints, one per rank, whose ranges follow each other in rank order. False: look closely. */
-static bool take_usual_layout(Usual *self, Channel *channel, PyObject *counts, PyObject *displs) {
+static bool take_contiguous_layout(FastPath *self, Channel *channel, PyObject *counts, PyObject *displs) {
     if (self->counts_seen == counts && self->displs_seen == displs && counts != NULL)
         return true;
     forget_layout(self);
@@ -175,14 +175,14 @@ static bool take_usual_layout(Usual *self, Channel *channel, PyObject *counts, P
     return true;
 }
 
-static PyObject *usual_allgatherv(Usual *self, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
+static PyObject *fast_path_allgatherv(FastPath *self, PyObject *const *args, Py_ssize_t nargs, PyObject *keywords) {
     Channel *channel = open_channel(self);
     Py_buffer send, recv;
-    bool usual = channel != NULL && nargs == 4 && keywords == NULL && take_pair(args, &send, &recv) &&
-                 take_usual_layout(self, channel, args[2], args[3]) &&
+    bool fits = channel != NULL && nargs == 4 && keywords == NULL && take_pair(args, &send, &recv) &&
+                 take_contiguous_layout(self, channel, args[2], args[3]) &&
                  (uint64_t)(send.len / send.itemsize) == self->counts[channel->channel.rank] &&
                  (uint64_t)(recv.len / recv.itemsize) >= self->needed;
-    if (!usual)
+    if (!fits)
         return ask_next_class(self, "allgatherv", args, nargs, keywords);
     shm_call call = {.op = OP_ALLGATHERV, .expected = self->counts, .sequence = ++self->sequence};
     call.digest = self->digest;
@@ -196,7 +196,7 @@ static PyObject *usual_allgatherv(Usual *self, PyObject *const *args, Py_ssize_t
 
 /* --- the type --- */
 
-static int usual_traverse(Usual *self, visitproc visit, void *arg) {
+static int fast_path_traverse(FastPath *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE((PyObject *)self));
     Py_VISIT(self->refusal);
     Py_VISIT(self->channel);
@@ -205,16 +205,16 @@ static int usual_traverse(Usual *self, visitproc visit, void *arg) {
     return 0;
 }
 
-static int usual_clear(Usual *self) {
+static int fast_path_clear(FastPath *self) {
     Py_CLEAR(self->refusal);
     Py_CLEAR(self->channel);
     forget_layout(self);
     return 0;
 }
 
-static void usual_dealloc(Usual *self) {
+static void fast_path_dealloc(FastPath *self) {
     PyObject_GC_UnTrack(self);
-    usual_clear(self);
+    fast_path_clear(self);
     free(self->counts);
     PyTypeObject *type = Py_TYPE((PyObject *)self);
     freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
@@ -222,27 +222,27 @@ static void usual_dealloc(Usual *self) {
     Py_DECREF(type);
 }
 
-#define USUAL(name) \
-    {#name, (PyCFunction)(void (*)(void))usual_##name, METH_FASTCALL | METH_KEYWORDS, "See Communicator." #name "."}
-static PyMethodDef usual_methods[] = {USUAL(barrier), USUAL(allreduce), USUAL(broadcast), USUAL(allgatherv), {0}};
+#define FAST_PATH(name) \
+    {#name, (PyCFunction)(void (*)(void))fast_path_##name, METH_FASTCALL | METH_KEYWORDS, "See Communicator." #name "."}
+static PyMethodDef fast_path_methods[] = {FAST_PATH(barrier), FAST_PATH(allreduce), FAST_PATH(broadcast), FAST_PATH(allgatherv), {0}};
 
-static PyMemberDef usual_members[] = {
-    {"_refusal", T_OBJECT, offsetof(Usual, refusal), 0, NULL},
-    {"_channel", T_OBJECT_EX, offsetof(Usual, channel), 0, NULL},
-    {"_sequence", T_ULONGLONG, offsetof(Usual, sequence), 0, NULL},
+static PyMemberDef fast_path_members[] = {
+    {"_refusal", T_OBJECT, offsetof(FastPath, refusal), 0, NULL},
+    {"_channel", T_OBJECT_EX, offsetof(FastPath, channel), 0, NULL},
+    {"_sequence", T_ULONGLONG, offsetof(FastPath, sequence), 0, NULL},
     {0},
 };
 
-static PyType_Slot usual_slots[] = {
-    {Py_tp_traverse, usual_traverse}, {Py_tp_clear, usual_clear},     {Py_tp_dealloc, usual_dealloc},
-    {Py_tp_methods, usual_methods},   {Py_tp_members, usual_members}, {0, NULL},
+static PyType_Slot fast_path_slots[] = {
+    {Py_tp_traverse, fast_path_traverse}, {Py_tp_clear, fast_path_clear},     {Py_tp_dealloc, fast_path_dealloc},
+    {Py_tp_methods, fast_path_methods},   {Py_tp_members, fast_path_members}, {0, NULL},
 };
 
-static PyType_Spec usual_spec = {
-    .name = "pycobre._native.shm.UsualCollectives",
-    .basicsize = sizeof(Usual),
+static PyType_Spec fast_path_spec = {
+    .name = "pycobre._native.shm.FastPathCollectives",
+    .basicsize = sizeof(FastPath),
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
-    .slots = usual_slots,
+    .slots = fast_path_slots,
 };
 
 #endif
