@@ -106,8 +106,10 @@ def unpack(data: bytes, kind: str, version: int, *, where: str, error: type[Cobr
         )
     body = _aligned(start + size)
     try:
-        arrays = {name: _view(checked, body + at, dtype, shape) for name, dtype, shape, at in entries}
-    except (ValueError, TypeError) as cause:
+        arrays = {str(name): _view(checked, body, at, dtype, shape) for name, dtype, shape, at in entries}
+        if len(arrays) < len(entries):
+            raise ValueError("one name twice")
+    except (ValueError, TypeError, OverflowError, SyntaxError) as cause:
         raise error(f"{where}: an array does not fit the file ({cause}). Use an earlier copy.") from cause
     return Container(kind, version, meta, arrays)
 
@@ -121,14 +123,18 @@ def read(path: str | os.PathLike[str], kind: str, version: int, *, error: type[C
     return unpack(data, kind, version, where=str(path), error=error)
 
 
-def _view(data: memoryview, start: int, dtype: str, shape: list[int]) -> NDArray[Any]:
+def _view(data: memoryview, body: int, at: int, dtype: str, shape: list[int]) -> NDArray[Any]:
+    if not isinstance(dtype, str):
+        raise ValueError(f"dtype {dtype!r}")
     kind = np.dtype(dtype)
     if kind.kind not in _KINDS or kind.itemsize == 0:
         raise ValueError(f"dtype {dtype}")
-    if not all(isinstance(extent, int) and extent >= 0 for extent in shape):
+    if not isinstance(shape, list) or any(type(extent) is not int or extent < 0 for extent in shape):
         raise ValueError(f"shape {shape}")
-    count = math.prod(shape)
-    if start < 0 or start + count * kind.itemsize > len(data):
+    if type(at) is not int or at < 0 or at % ALIGNMENT:
+        raise ValueError(f"offset {at}")
+    count, start = math.prod(shape), body + at
+    if start + count * kind.itemsize > len(data):
         raise ValueError(f"{count} elements of {dtype} at byte {start} of {len(data)}")
     return np.frombuffer(data, kind, count, start).reshape(shape)
 

@@ -20,12 +20,12 @@ from pycobre.errors import PolicyError
 from pycobre.problem import Problem, Sense
 from pycobre.sddp.cuts import Cuts
 from pycobre.sddp.numbers import cut_values
+from pycobre.sddp.stored import StoredData, cut_arrays
 
 __all__ = ["Policy", "Value"]
 
 
 KIND, VERSION = "policy", 1
-_PARTS = ("intercept", "slope", "iteration", "trajectory", "depth", "active")
 
 
 class Value(NamedTuple):
@@ -174,7 +174,7 @@ class Policy:
 
     @classmethod
     def from_bytes(cls, data: bytes, *, where: str = "policy") -> Policy:
-        """Read what `to_bytes` wrote; torn, changed or foreign data raise PolicyError."""
+        """Read what `to_bytes` wrote; truncated, changed or inconsistent data raise PolicyError."""
         return cls._of(container.unpack(data, KIND, VERSION, where=where, error=PolicyError), where)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -200,29 +200,29 @@ class Policy:
     def _arrays(self) -> Iterator[tuple[str, NDArray[Any]]]:
         yield "theta_lower", self.theta_lower
         for index, cuts in enumerate(self.cuts):
-            for part in _PARTS:
-                yield f"cuts/{index:06d}/{part}", getattr(cuts, part)
+            yield from cut_arrays(index, cuts).items()
 
     @classmethod
     def _of(cls, content: container.Container, where: str) -> Policy:
-        meta, arrays = content.meta, content.arrays
-        try:
-            cuts = tuple(
-                Cuts(**{part: arrays[f"cuts/{index:06d}/{part}"] for part in _PARTS})
-                for index in range(len(meta["nodes"]))
-            )
-            return cls(
-                problem_name=meta["problem"],
-                fingerprint=meta["fingerprint"],
-                sense=Sense(meta["sense"]),
-                state_names=tuple(meta["states"]),
-                node_names=tuple(meta["nodes"]),
-                theta_lower=arrays["theta_lower"],
-                cuts=cuts,
-                iterations=int(meta["iterations"]),
-                lower_bound=float(meta["lower_bound"]),
-            )
-        except (KeyError, TypeError, ValueError) as cause:
-            raise PolicyError(
-                f"{where}: the policy lacks or misspells {cause}. Use an earlier copy."
-            ) from cause
+        stored = StoredData(KIND, content.meta, content.arrays, where)
+        states, nodes, iterations = stored.names("states"), stored.names("nodes"), stored.whole("iterations")
+        sense = stored.text("sense")
+        if sense not in [each.value for each in Sense]:
+            raise stored.refuse("'sense'", " or ".join(each.value for each in Sense), repr(sense))
+        theta_lower = stored.array("theta_lower", np.float64, (len(nodes),), open_below=True)
+        cuts = tuple(stored.cuts(index, len(states), iterations) for index in range(len(nodes)))
+        for name, floor, own in zip(nodes, theta_lower, cuts, strict=True):
+            if floor == -np.inf and len(own):
+                raise stored.refuse(f"node {name!r}", "no cuts, because nothing follows it", f"{len(own)}")
+        stored.finish()
+        return cls(
+            problem_name=stored.text("problem"),
+            fingerprint=stored.text("fingerprint"),
+            sense=Sense(sense),
+            state_names=states,
+            node_names=nodes,
+            theta_lower=theta_lower,
+            cuts=cuts,
+            iterations=iterations,
+            lower_bound=stored.bound("lower_bound"),
+        )

@@ -1,6 +1,6 @@
 """Checkpoints of a training run: a directory of numbered files, of which the last three are kept.
 
-A file appears whole or not at all, and carries a checksum; where the newest is torn or was changed, the one
+A file appears whole or not at all, and carries a checksum; where the newest is truncated or inconsistent, the one
 before it is used and a warning says so. What is in it goes on bit for bit, on any backend and number of ranks.
 """
 
@@ -79,22 +79,17 @@ def pack_checkpoint(state: TrainingState) -> bytes:
 
 
 def unpack_checkpoint(data: bytes, where: str) -> TrainingState:
-    """Undo `pack_checkpoint`; torn, changed or foreign bytes raise PolicyError."""
+    """Undo `pack_checkpoint`; truncated, changed or inconsistent bytes raise PolicyError."""
     return _state(container.unpack(data, KIND, VERSION, where=where, error=PolicyError), where)
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> TrainingState:
-    """Read one file; torn, changed or foreign files raise PolicyError."""
+    """Read one file; truncated, changed or inconsistent files raise PolicyError."""
     return _state(container.read(path, KIND, VERSION, error=PolicyError), str(path))
 
 
 def _state(found: container.Container, where: str) -> TrainingState:
-    try:
-        return TrainingState.from_arrays(found.meta, found.arrays)
-    except (KeyError, TypeError, ValueError) as cause:
-        raise PolicyError(
-            f"{where}: the checkpoint lacks or misspells {cause}. Use an earlier one."
-        ) from cause
+    return TrainingState.from_arrays(found.meta, found.arrays, where=where)
 
 
 def set_aside(directory: str | os.PathLike[str]) -> None:

@@ -23,13 +23,13 @@ from pycobre.sddp.cuts import Cuts
 from pycobre.sddp.split import Split
 from pycobre.sddp.starts import Starts
 from pycobre.sddp.stopping import relative_gap
+from pycobre.sddp.stored import StoredData, cut_arrays
 from pycobre.solver import BasisBlock
 
 __all__ = ["History", "TrainingState", "gather_rows", "gather_starts"]
 
 Arrays = dict[str, NDArray[Any]]
 
-_CUTS = ("intercept", "slope", "iteration", "trajectory", "depth", "active")
 #: names in the file of `BasisBlock.arrays`, in their order
 _BASIS = ("known", "col_status", "row_status", "pool_starts", "pool_slots")
 
@@ -76,6 +76,19 @@ class History:
         }
 
     @classmethod
+    def read(cls, stored: StoredData, iterations: int) -> History:
+        """The columns of a checkpoint, each with an entry per iteration."""
+        signed = ("lower_bound", "upper_bound")
+        return cls.of(
+            {
+                name: stored.array(
+                    f"history/{name}", column.dtype, (iterations,), least=None if name in signed else 0
+                )
+                for name, column in cls().arrays().items()
+            }
+        )
+
+    @classmethod
     def of(cls, arrays: Mapping[str, NDArray[Any]]) -> History:
         return cls(**{item.name: arrays[item.name].tolist() for item in fields(cls)})
 
@@ -117,6 +130,7 @@ class TrainingState:
                 f"resume: expected the options of the earlier run, got others: {'; '.join(changed)}. "
                 "Use those, or warm-start from its policy."
             )
+        self._check_sizes(problem, options)
 
     def to_arrays(self) -> tuple[dict[str, Any], Arrays]:
         """JSON values and named arrays that hold everything."""
@@ -130,7 +144,7 @@ class TrainingState:
         }
         arrays: Arrays = {f"history/{name}": array for name, array in self.history.arrays().items()}
         for node, cuts in self.cuts.items():
-            arrays.update({f"cuts/{node:06d}/{part}": getattr(cuts, part) for part in _CUTS})
+            arrays.update(cut_arrays(node, cuts))
         for node, (basis, trial_point) in self.starts.items():
             held: tuple[NDArray[Any], ...] = basis.arrays
             arrays.update({f"starts/{node:06d}/{name}": at for name, at in zip(_BASIS, held, strict=True)})
@@ -139,25 +153,74 @@ class TrainingState:
         return meta, arrays
 
     @classmethod
-    def from_arrays(cls, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> TrainingState:
-        """Undo `to_arrays`; raises KeyError where something is missing."""
-        history = {
-            name.removeprefix("history/"): a for name, a in arrays.items() if name.startswith("history/")
+    def from_arrays(
+        cls, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], *, where: str = "state"
+    ) -> TrainingState:
+        """Undo `to_arrays`; raises PolicyError where something is missing or inconsistent."""
+        stored = StoredData("checkpoint", meta, arrays, where)
+        iteration = stored.whole("iteration")
+        history = History.read(stored, iteration)
+        cuts = {node: stored.cuts(node, None, iteration) for node in stored.nodes("nodes")}
+        starts = {node: _read_starts(stored, node, cuts.get(node)) for node in stored.nodes("starts")}
+        points = {
+            node: stored.array(f"points/{node:06d}", np.float64, (None, None))
+            for node in stored.nodes("points")
         }
-        return cls(
-            fingerprint=meta["fingerprint"],
-            options=dict(meta["options"]),
-            history=History.of(history),
-            cuts={node: Cuts(**{p: arrays[f"cuts/{node:06d}/{p}"] for p in _CUTS}) for node in meta["nodes"]},
-            starts={
-                node: (
-                    BasisBlock(*(arrays[f"starts/{node:06d}/{p}"] for p in _BASIS)),
-                    arrays[f"starts/{node:06d}/trial_point"],
+        stored.finish()
+        total = sum(len(each) for each in cuts.values())
+        if iteration and history.cuts_total[-1] != total:
+            raise stored.refuse("array 'history/cuts_total'", f"{total} at its end", history.cuts_total[-1])
+        return cls(stored.text("fingerprint"), stored.texts_by_name("options"), history, cuts, starts, points)
+
+    def _check_sizes(self, problem: Problem, options: Mapping[str, str]) -> None:
+        """Refuse arrays that are not of this problem's sizes, whatever the fingerprint says."""
+        states, shape = len(problem.states), problem.shape
+        ahead = [i for i in range(len(problem.nodes)) if len(shape.successors(i)[0])]
+        visited = np.flatnonzero(shape.reachable).tolist()
+        selecting = options.get("selection") != "None"
+        passes = {len(basis) for basis, _ in self.starts.values()}
+        columns = {i: problem.nodes[i].template.num_cols + (i in ahead) for i in visited}
+        for what, expected, got in (
+            ("nodes with cuts", ahead, sorted(self.cuts)),
+            ("nodes with starting bases", visited, sorted(self.starts)),
+            ("nodes with visited states", ahead if selecting else [], sorted(self.points)),
+            ("trajectories", options.get("forward_passes"), ", ".join(map(str, sorted(passes)))),
+            ("states in cuts", {states}, {each.slope.shape[1] for each in self.cuts.values()} or {states}),
+            ("states in starts", {states}, {each.shape[1] for _, each in self.starts.values()} or {states}),
+            ("states in points", {states}, {each.shape[1] for each in self.points.values()} or {states}),
+            ("columns", columns, {i: basis.col_status.shape[1] for i, (basis, _) in self.starts.items()}),
+            (
+                "rows",
+                {i: problem.nodes[i].template.num_rows for i in visited},
+                {i: basis.row_status.shape[1] for i, (basis, _) in self.starts.items()},
+            ),
+        ):
+            if expected != got:
+                raise PolicyError(
+                    f"resume: {what} of the checkpoint: expected {expected}, got {got}. Use an earlier copy."
                 )
-                for node in meta["starts"]
-            },
-            points={node: arrays[f"points/{node:06d}"] for node in meta["points"]},
+
+
+def _read_starts(stored: StoredData, node: int, cuts: Cuts | None) -> tuple[BasisBlock, F64]:
+    prefix = f"starts/{node:06d}/"
+    known = stored.array(f"{prefix}known", np.uint8, (None,), most=1)
+    count = len(known)
+    slots = stored.array(
+        f"{prefix}pool_slots", np.int32, (None,), least=0, most=(0 if cuts is None else len(cuts)) - 1
+    )
+    edges = stored.array(f"{prefix}pool_starts", np.int32, (count + 1,), least=0, most=len(slots))
+    if edges[0] != 0 or edges[-1] != len(slots) or (edges[1:] < edges[:-1]).any():
+        raise stored.refuse(
+            f"array '{prefix}pool_starts'", f"offsets rising from 0 to {len(slots)}", "others"
         )
+    basis = BasisBlock(
+        known,
+        stored.array(f"{prefix}col_status", np.int8, (count, None), least=0, most=4),
+        stored.array(f"{prefix}row_status", np.int8, (count, None), least=0, most=4),
+        edges,
+        slots,
+    )
+    return basis, stored.array(f"{prefix}trial_point", np.float64, (count, None))
 
 
 def gather_starts(comm: Communicator, split: Split, starts: Starts) -> dict[int, tuple[BasisBlock, F64]]:
