@@ -13,7 +13,12 @@ import numpy as np
 
 from pycobre._util.arrays import F64
 
-__all__ = ["Spread", "cut_values", "ordered_dot", "ordered_sum", "spread"]
+__all__ = ["Spread", "cut_values", "ordered_dot", "ordered_exp", "ordered_log", "ordered_sum", "spread"]
+
+
+# ln 2 in two parts; multiples of the first up to 2^20 are exact.
+_LN2_HIGH = float.fromhex("0x1.62e42fee00000p-1")
+_LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 
 
 def ordered_sum(terms: F64) -> F64:
@@ -39,6 +44,33 @@ def cut_values(intercept: F64, slope: F64, points: F64) -> F64:
         total += term
     total += intercept
     return total
+
+
+def ordered_exp(x: F64) -> F64:
+    """e^x for x ≤ 0, within two units of the last place; NumPy's own depends on the processor."""
+    k = np.rint(x * (1.0 / math.log(2.0)))
+    k = np.maximum(k, -1080.0)  # smaller is 0 anyhow
+    r = np.maximum((x - k * _LN2_HIGH) - k * _LN2_LOW, -1.0)
+    total = np.ones_like(r)
+    for n in range(13, 0, -1):
+        total = 1.0 + r * total / n
+    result: F64 = np.ldexp(total, k.astype(np.int32))
+    return result
+
+
+def ordered_log(x: F64) -> F64:
+    """Natural logarithm of positive numbers, within a few units of the last place, the same on every processor."""
+    mantissa, exponent = np.frexp(x)
+    small = mantissa < math.sqrt(0.5)
+    mantissa = np.where(small, 2.0 * mantissa, mantissa)
+    k = (exponent - small).astype(np.float64)
+    f = (mantissa - 1.0) / (mantissa + 1.0)
+    square = f * f
+    total = np.zeros_like(f)
+    for n in range(23, 0, -2):
+        total = 1.0 / n + square * total
+    result: F64 = k * _LN2_HIGH + (2.0 * f * total + k * _LN2_LOW)
+    return result
 
 
 class Spread(NamedTuple):

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 from pycobre.errors import OptionError
-from pycobre.sddp.numbers import ordered_sum
+from pycobre.sddp.numbers import ordered_exp, ordered_log, ordered_sum
 
 __all__ = [
     "CVaR",
@@ -126,11 +126,11 @@ class Entropic(RiskMeasure):
     def weights(self, probability: F64, costs: F64) -> Weights:
         top = np.max(np.where(probability > 0.0, costs, -np.inf), axis=1)
         # Outcomes that cannot happen may cost more than `top`: keep their exponent from overflowing.
-        tilt = probability * np.exp(np.minimum(self.gamma * (costs - top[:, None]), 0.0))
+        tilt = probability * ordered_exp(np.minimum(self.gamma * (costs - top[:, None]), 0.0))
         total = ordered_sum(tilt)
         weight = tilt / total[:, None]
         # risk = sup_q E_q[Z] − KL(q‖p)/γ, so the offset is what is missing from E_q[Z].
-        risk = top + np.log(total) / self.gamma
+        risk = top + ordered_log(total) / self.gamma
         return Weights(weight, risk - ordered_sum(weight * costs))
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pycobre._util.arrays import F64
 from pycobre.stochastic.fitting import BAND, Annual, Correlations
+from pycobre.stochastic.linear_algebra import solve
 
 __all__ = ["AnnualCorrelations"]
 
@@ -55,10 +56,8 @@ class AnnualCorrelations(Correlations):
         if partial and partial[0] != 0.0:
             order = max([1, *(lag for lag, value in enumerate(partial, start=1) if abs(value) > band)])
         joint = self._joint(s, order)
-        found: F64
-        try:
-            found = np.linalg.solve(joint[1:, 1:], joint[1:, 0]).astype(np.float64)
-        except np.linalg.LinAlgError:
+        found = solve(joint[1:, 1:], joint[1:, 0])
+        if found is None:
             found = np.zeros(1)
         self._psi[s] = found[-1]
         return found[:-1]
@@ -83,10 +82,10 @@ class AnnualCorrelations(Correlations):
         joint, given = self._joint(s, lag), [*range(1, lag), lag + 1]
         pair = [0, lag]
         across = joint[np.ix_(pair, given)]
-        try:
-            left = joint[np.ix_(pair, pair)] - across @ np.linalg.solve(joint[np.ix_(given, given)], across.T)
-        except np.linalg.LinAlgError:
+        explained = solve(joint[np.ix_(given, given)], across.T)
+        if explained is None:
             return 0.0
+        left = joint[np.ix_(pair, pair)] - (across[:, :, None] * explained).sum(axis=1)
         if not (left[0, 0] > 0.0 and left[1, 1] > 0.0):
             return 0.0
         return float(np.clip(left[0, 1] / np.sqrt(left[0, 0] * left[1, 1]), -1.0, 1.0))

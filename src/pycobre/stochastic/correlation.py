@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
+from pycobre.stochastic.linear_algebra import symmetric_square_root
 
 __all__ = ["CorrelatedGroup", "correlate", "spectral_factor"]
 
@@ -21,9 +22,7 @@ class CorrelatedGroup:
 
 def spectral_factor(matrix: F64) -> F64:
     """The symmetric square root V √Λ Vᵀ of a correlation matrix; negative eigenvalues are taken as 0."""
-    values, vectors = np.linalg.eigh(matrix)
-    root: F64 = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-    return root
+    return symmetric_square_root(matrix)
 
 
 def correlate(noise: F64, groups: tuple[CorrelatedGroup, ...]) -> F64:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
+from pycobre.stochastic.linear_algebra import solve
 
 __all__ = ["Annual", "Correlations", "SeasonalFit", "fit_par", "residual_correlation"]
 
@@ -137,11 +138,8 @@ class Correlations:
             [[self.at(s - min(i, j), abs(i - j)) for j in range(1, order + 1)] for i in range(1, order + 1)]
         )
         right = np.array([self.at(s, i) for i in range(1, order + 1)])
-        try:
-            found: F64 = np.linalg.solve(matrix, right)
-        except np.linalg.LinAlgError:
-            return None
-        return found if np.isfinite(found).all() else None
+        found = solve(matrix, right)
+        return found if found is not None and np.isfinite(found).all() else None
 
     def fit(self, s: int, max_order: int) -> F64:
         """Coefficients of the largest order whose last one, the partial autocorrelation, leaves the band."""

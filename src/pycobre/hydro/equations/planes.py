@@ -92,7 +92,7 @@ def _fitted(hydro: Hydro, config: FphaConfig, volume_hm3: Curve, height_m: Curve
     v, q = (grid.reshape(-1) for grid in np.meshgrid(volume, flow, indexing="ij"))
     power = head.power(v, q, np.zeros_like(v))
     planes, at = _majorant(v, q, power)
-    above = (planes @ np.stack([np.ones_like(v), v, q])).min(axis=0)
+    above = (planes[:, :1] + planes[:, 1:2] * v + planes[:, 2:] * q).min(axis=0)
     scale = float((power * above).sum() / (above * above).sum()) if above.any() else 1.0
     spilled = np.linspace(0.0, SPILLED * most, SPILLED_POINTS)
     slopes = [_slope(spilled, head.power(v[i], q[i], spilled)) for i in at]
