@@ -94,7 +94,7 @@ import hashlib, sys
 sys.path[:0] = sys.argv[1:]
 import numpy as np
 from pycobre.comm import LocalBackend
-from pycobre.hydro import build_study
+from pycobre.hydro import build_model
 from pycobre.hydro.examples import example
 from pycobre.sddp import Entropic, IterationLimit, TrainOptions, train
 from pycobre.stochastic.annual import AnnualCorrelations
@@ -113,9 +113,9 @@ for series in range(12):
             digest.update(phi.tobytes())
     residuals.append(fit.residuals(values, season))
 digest.update(spectral_factor(residual_correlation(np.array(residuals))).tobytes())
-study = build_study(example("four-regions").build())
+model = build_model(example("four-regions").build())
 options = TrainOptions(2, IterationLimit(2), risk=Entropic(1e-9))
-digest.update(train(study.problem, LocalBackend(), options).policy.digest.encode())
+digest.update(train(model.problem, LocalBackend(), options).policy.digest.encode())
 print(digest.hexdigest())
 """
 
