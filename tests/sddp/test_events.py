@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from itertools import pairwise
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from pycobre.events import Event, TrainingFinished, event_from_dict
 from pycobre.problem import Graph, build
 from pycobre.sddp import AnyOf, BoundStalling, IterationLimit, Level1, TrainOptions, simulate, train
 from pycobre.solver import SolverOptions
+from pycobre.solver.reference import chains
 from pycobre.testing import problems
 
 
@@ -83,6 +84,24 @@ def test_retries_of_the_solver_are_counted_and_said():
     assert 0 < int(found[1]) <= 5 * sum(outcome.history.lp_solves)
     _, easy = stream(problems.hydro_thermal(), replace(options, solver=SolverOptions()))
     assert easy.warnings == ()
+
+
+def test_answers_that_fail_the_certificate_are_counted_and_said(monkeypatch):
+    number, honest = count(), chains.certified
+    failing = {20, 21, 22, 23}  # one LP fails at every attempt, the next one once
+
+    def certified(*given):
+        return next(number) not in failing and honest(*given)
+
+    monkeypatch.setattr(chains, "certified", certified)
+    options = TrainOptions(2, IterationLimit(3), solver=SolverOptions(native=False, tableau_entries=0))
+    _, outcome = stream(problems.hydro_thermal(), options)
+    assert [warning.split(":")[0] for warning in outcome.warnings] == [
+        "HiGHS called 4 answers optimal that failed the certificate (feasibility and objective against the LP's "
+        "own numbers); they were solved again from scratch.",
+        "1 LPs failed the certificate at the last attempt too and were taken as they are",
+    ]
+    assert outcome.timing.rejected_answers.sum() == 4
     assert 0 < outcome.lower_bound <= 25000 / 3 + 1e-6
 
 

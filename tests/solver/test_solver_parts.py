@@ -108,6 +108,17 @@ def test_the_head_of_the_pool_is_scaled_to_a_cost_near_one():
     assert 0.5 <= 0.9 * scale.col[2] * scale.cost <= 2.0
 
 
+def test_a_tiny_cost_does_not_push_the_others_beyond_the_dual_tolerance():
+    """Costs around 1 by their geometric mean, but the largest within what an absolute tolerance can tell."""
+    penalties = template_of([10.0, 7e7], [0, 0], [1, 1], [1], [1], [[1, 1]])
+    usual = find_scale(penalties)
+    assert usual.cost == 2.0**-15  # 1 / √(10 · 7e7), as a power of two
+    tiny = template_of([10.0, 7e7, 1e-3, 1e-9], [0] * 4, [1] * 4, [1], [1], [[1, 1, 1, 1]])
+    scale = find_scale(tiny)
+    largest = (np.abs(tiny.cost) * scale.col * scale.cost).max()
+    assert 2.0**12.5 <= largest <= 2.0**13.5
+
+
 @pytest.mark.parametrize("width", range(10))
 def test_pool_values_follow_the_documented_order_of_summation(width):
     rng = np.random.default_rng(width)

@@ -12,7 +12,18 @@ from pycobre.solver.native import why_not_native
 
 pytestmark = pytest.mark.skipif(why_not_native() is not None, reason=f"no compiled path: {why_not_native()}")
 
-RESULTS = ("objective", "gradient", "output", "theta", "iterations", "rounds", "retries", "by_highs")
+RESULTS = (
+    "objective",
+    "gradient",
+    "output",
+    "theta",
+    "iterations",
+    "rounds",
+    "retries",
+    "by_highs",
+    "rejected",
+    "certified",
+)
 
 
 def solve_shared(case, engines, threads=1, values=None, **options):

@@ -120,6 +120,12 @@ static PyObject *Session_kept_slots(PyObject *object, PyObject *args) {
     return PyBytes_FromStringAndSize((const char *)s->kept_slots, (Py_ssize_t)s->kept * (Py_ssize_t)sizeof(int32_t));
 }
 
+static PyObject *Session_reject_answers(PyObject *object, PyObject *args) {
+    if (!PyArg_ParseTuple(args, "i", &((Session *)object)->session.reject_next))
+        return NULL;
+    Py_RETURN_NONE;
+}
+
 /* Lead the sessions of a tuple: `solve_together` shares chains with them. `awake`: there is a core for each. */
 static PyObject *Session_lead(PyObject *object, PyObject *args) {
     Session *self = (Session *)object;
@@ -168,6 +174,8 @@ static PyObject *Session_lead(PyObject *object, PyObject *args) {
     A(int32_t, rounds, solves, WRITE)                                                                         \
     A(int32_t, retries, solves, WRITE)                                                                        \
     A(uint8_t, by_highs, solves, WRITE)                                                                       \
+    A(int32_t, rejected, solves, WRITE)                                                                       \
+    A(uint8_t, certified, solves, WRITE)                                                                      \
     A(double, primal, solves * m->num_col, WRITE)                                                             \
     A(double, col_dual, solves * m->num_col, WRITE)                                                           \
     A(double, row_dual, solves * m->num_row, WRITE)                                                           \
@@ -235,6 +243,7 @@ static PyObject *solve_block(PyObject *object, PyObject *args, bool together) {
     b.start_pool = array.start_pool, b.start_slots = array.start_slots;
     b.objective = array.objective, b.gradient = array.gradient, b.output = array.output, b.head = array.head;
     b.iterations = array.iterations, b.rounds = array.rounds, b.retries = array.retries, b.by_highs = array.by_highs;
+    b.rejected = array.rejected, b.certified = array.certified;
     b.primal = array.primal, b.col_dual = array.col_dual, b.row_dual = array.row_dual;
     b.basis_col = array.basis_col, b.basis_row = array.basis_row, b.basis_count = array.basis_count;
     b.basis_owner = array.basis_owner;
@@ -277,6 +286,7 @@ static PyMethodDef Session_methods[] = {
     {"keep_basis", Session_keep_basis, METH_NOARGS, "Remember the current basis; False where there is none."},
     {"put_basis", Session_put_basis, METH_NOARGS, "Start the next run from the remembered basis."},
     {"present", Session_present, METH_NOARGS, "Pool slots in the LP, as int32 bytes."},
+    {"reject_answers", Session_reject_answers, METH_VARARGS, "Reject the next answers of HiGHS: for tests."},
     {"kept_slots", Session_kept_slots, METH_NOARGS, "Binding slots of the bases of the last block, as int32 bytes."},
     {NULL, NULL, 0, NULL},
 };

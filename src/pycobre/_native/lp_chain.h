@@ -6,6 +6,7 @@
 #define PYCOBRE_LP_CHAIN_H
 
 #include "lp_basis.h"
+#include "lp_certificate.h"
 #include "lp_patch.h"
 #include "lp_rows.h"
 
@@ -65,6 +66,8 @@ static void write_results(lp_session *s, const lp_block *b, double objective, do
     b->rounds[at] = s->run_rounds;
     b->retries[at] = s->run_retries;
     b->by_highs[at] = s->run_by_highs;
+    b->rejected[at] = s->run_rejected;
+    b->certified[at] = s->run_certified;
     if (b->primal == NULL)
         return;
     for (int32_t c = 0; c < m->num_col; c++) {
@@ -186,7 +189,9 @@ static opening_end solve_opening(lp_session *s, const lp_block *b, int32_t j, bo
     s->opening = j;
     if (!resumed) {
         s->run_iterations = s->run_rounds = s->run_retries = 0;
+        s->run_rejected = 0;
         s->run_by_highs = false;
+        s->run_certified = true;
         read_patch(s, b, j);
         if (s->use_tableau && s->tableau_ready) {
             const opening_end end = solve_by_tableau(s, b);
@@ -204,10 +209,17 @@ static opening_end solve_opening(lp_session *s, const lp_block *b, int32_t j, bo
             if (s->lib->getModelStatus(s->highs) != HIGHS_OPTIMAL)
                 return OPENING_FAILED;
         }
-        s->lib->getSolution(s->highs, s->col_value, s->col_dual, NULL, b->row_dual != NULL ? s->row_dual : NULL);
+        s->lib->getSolution(s->highs, s->col_value, s->col_dual, NULL, s->row_dual);
         const double head = read_state(s, s->col_value);
         const int32_t n = find_violated(s, b, head);
         if (n == 0) {
+            const answer_end answer = judge_answer(s, b);
+            if (answer == ANSWER_NO_MEMORY)
+                return OPENING_NO_MEMORY;
+            if (answer == ANSWER_REJECTED) {
+                s->lib->clearSolver(s->highs);
+                continue;
+            }
             const bool basis = j == 0 && b->basis_col != NULL;
             write_results(s, b, s->lib->getObjectiveValue(s->highs), head, s->col_value, s->col_dual, s->row_dual);
             if (basis || s->use_tableau)

@@ -27,6 +27,8 @@ typedef struct {
     double *objective, *gradient, *output, *head;
     int32_t *iterations, *rounds, *retries;
     uint8_t *by_highs;
+    int32_t *rejected;
+    uint8_t *certified;
     double *primal, *col_dual, *row_dual;
     int8_t *basis_col, *basis_row;
     int32_t *basis_count;   /* [chains]: pool rows in each basis; the slots go to `kept_slots` of the session */
@@ -34,6 +36,13 @@ typedef struct {
     _Atomic int64_t *dealt; /* chains begun by all who share the block, in memory of theirs; NULL: it is not shared */
     uint8_t *taken;         /* [chains]: 1 where a chain was solved here */
 } lp_block;
+
+/* What the certificate of an answer is computed in (lp_certificate.h). */
+typedef struct {
+    int32_t cols, rows; /* room */
+    double *cost, *lower, *upper, *reduced, *reduced_size;
+    double *row_lower, *row_upper, *activity, *activity_size;
+} certificate_scratch;
 
 /* One HiGHS object, the model it holds, and scratch memory. */
 typedef struct {
@@ -56,6 +65,10 @@ typedef struct {
     bool use_tableau, tableau_ready;
     int32_t run_iterations, run_rounds, run_retries;
     bool run_by_highs;
+    int32_t run_rejected; /* answers of HiGHS that failed the certificate */
+    bool run_certified;
+    int32_t reject_next; /* answers to reject whatever they are: for tests */
+    certificate_scratch certificate;
     /* slots of the bases kept so far, chain after chain */
     int32_t *kept_slots;
     int32_t kept, kept_capacity;
@@ -80,6 +93,10 @@ static void session_free_scratch(lp_session *s) {
     FREE(s->out_lower), FREE(s->out_upper), FREE(s->shortfall), FREE(s->present);
     FREE(s->found), FREE(s->found_values), FREE(s->add_columns), FREE(s->add_starts);
     FREE(s->add_coefficients), FREE(s->add_lower), FREE(s->add_upper);
+    certificate_scratch *c = &s->certificate;
+    FREE(c->cost), FREE(c->lower), FREE(c->upper), FREE(c->reduced), FREE(c->reduced_size);
+    FREE(c->row_lower), FREE(c->row_upper), FREE(c->activity), FREE(c->activity_size);
+    c->cols = c->rows = 0;
     s->row_capacity = s->found_capacity = 0;
 }
 

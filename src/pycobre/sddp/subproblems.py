@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,13 +129,16 @@ class SubproblemSolver:
             raise _located(error, plan, context, chain, position, positions) from error
         finally:
             self._ledger.solve_s += time.perf_counter() - begin
-        iterations, retries = block.iterations, block.retries
+        counts: list[NDArray[Any]] = [block.iterations, block.retries, block.rejected, block.certified]
         if block.solved_here is not None:
             mine = block.solved_here.view(np.bool_)
-            iterations, retries = iterations[mine], retries[mine]
-        self._ledger.lp_solves += iterations.size
-        self._ledger.simplex_iterations += int(np.add.reduce(iterations, axis=None))
-        self._ledger.retries += int(np.add.reduce(retries, axis=None))
+            counts = [count[mine] for count in counts]
+        iterations, retries, rejected, certified = (int(np.add.reduce(count, axis=None)) for count in counts)
+        self._ledger.lp_solves += counts[0].size
+        self._ledger.simplex_iterations += iterations
+        self._ledger.retries += retries
+        self._ledger.rejected_answers += rejected
+        self._ledger.uncertified_answers += counts[0].size - certified
         return block
 
 

@@ -38,6 +38,7 @@ class TimingTable:
     total_s: F64
     lp_solves: F64
     simplex_iterations: F64
+    rejected_answers: F64
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """One row per iteration and rank, as in the table `timing` of the results."""
@@ -73,13 +74,23 @@ def sums_by_rank(columns: Mapping[str, NDArray[Any]]) -> tuple[RankTiming, ...]:
 class Ledger:
     """One rank's clocks and counters, iteration by iteration."""
 
-    _FIELDS = ("forward_s", "backward_s", "solve_s", "total_s", "lp_solves", "simplex_iterations")
+    _FIELDS = (
+        "forward_s",
+        "backward_s",
+        "solve_s",
+        "total_s",
+        "lp_solves",
+        "simplex_iterations",
+        "rejected_answers",
+    )
 
     def __init__(self) -> None:
         self.solve_s = 0.0
         self.lp_solves = 0
         self.simplex_iterations = 0
         self.retries = 0  #: recovery steps of the solver
+        self.rejected_answers = 0  #: answers of HiGHS that failed the certificate and were solved again
+        self.uncertified_answers = 0  #: those that failed it to the end
         self._collectives: list[float] = []
         self._rows: list[tuple[float, ...]] = []
         self._edges: list[int] = []
@@ -88,6 +99,7 @@ class Ledger:
     def restart(self) -> None:
         """Forget what has been counted since the last iteration: it belongs to none, and differs by rank."""
         self.solve_s, self.lp_solves, self.simplex_iterations, self.retries = 0.0, 0, 0, 0
+        self.rejected_answers = self.uncertified_answers = 0
         del self._collectives[self._edges[-1] if self._edges else 0 :]
 
     @contextmanager
@@ -109,6 +121,7 @@ class Ledger:
                 total_s,
                 float(self.lp_solves),
                 float(self.simplex_iterations),
+                float(self.rejected_answers),
             )
         )
         self._edges.append(len(self._collectives))

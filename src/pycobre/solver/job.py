@@ -134,7 +134,7 @@ def make_job(prepared: Prepared, options: SolverOptions, call: SolveCall) -> Job
 
 def _empty_block(call: SolveCall, template: LpTemplate, shape: tuple[int, int]) -> Block:
     model, full = call.model, (*shape, template.num_cols)
-    numbers, counts = np.empty((2, *shape)), np.empty((3, *shape), np.int32)
+    numbers, counts = np.empty((2, *shape)), np.empty((4, *shape), np.int32)
     return Block(
         objective=numbers[0],
         gradient=np.empty((*shape, model.inputs.size)),
@@ -144,6 +144,8 @@ def _empty_block(call: SolveCall, template: LpTemplate, shape: tuple[int, int]) 
         rounds=counts[1],
         retries=counts[2],
         by_highs=np.empty(shape, np.uint8),
+        rejected=counts[3],
+        certified=np.empty(shape, np.uint8),
         basis=None,
         primal=np.empty(full) if call.want_primal else None,
         col_dual=np.empty(full) if call.want_primal else None,

@@ -176,6 +176,8 @@ def _bind(solve: Callable[..., Any], job: Job) -> Callable[[int, int, int], Any]
         block.rounds,
         block.retries,
         block.by_highs,
+        block.rejected,
+        block.certified,
         block.primal,
         block.col_dual,
         block.row_dual,

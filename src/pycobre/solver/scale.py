@@ -16,6 +16,7 @@ __all__ = ["Scale", "find_scale", "no_scale"]
 
 PASSES = 4
 LARGEST_EXPONENT = 40  # a factor beyond 2^±40 says that the data are wrong, not that they need scaling
+LARGEST_COST = 2.0**13  # of the scaled costs, about: dual tolerances are absolute (see `find_scale`)
 
 
 @frozen(eq=False)
@@ -58,6 +59,11 @@ def no_scale(template: LpTemplate) -> Scale:
 def find_scale(template: LpTemplate, theta_column: int | None = None) -> Scale:
     """Geometric-mean scaling of the matrix, then one factor for the costs.
 
+    The factor puts the smallest and the largest cost around 1, but the largest not above `LARGEST_COST`. Reduced
+    costs are differences of numbers as large as the largest cost and are compared with an absolute tolerance of
+    1e-9: with a largest cost of 3e5 that asks for the last bit of a double, and simplex runs end as "unknown". A
+    single cost of a thousandth beside penalties of 1e8 was enough for that.
+
     θ is in no row of the template; its factor makes its scaled cost about 1, so that cuts, which the
     engine divides by that factor, measure the future in the units in which the scaled costs measure the
     present.
@@ -77,7 +83,9 @@ def find_scale(template: LpTemplate, theta_column: int | None = None) -> Scale:
     costs = costs[costs > 0]
     cost = 1.0
     if costs.size:
-        cost = _nearest_power(1.0 / (np.sqrt(costs.max()) * np.sqrt(costs.min())))
+        largest = float(costs.max())
+        centred = _nearest_power(1.0 / (np.sqrt(largest) * np.sqrt(costs.min())))
+        cost = min(centred, _nearest_power(LARGEST_COST / largest))
     if theta_column is not None and template.cost[theta_column] > 0:
         col[theta_column] = _nearest_power(1.0 / (cost * template.cost[theta_column]))
     return Scale(row, col, cost)

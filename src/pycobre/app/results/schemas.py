@@ -84,6 +84,7 @@ TIMING = Table(
         _real("total_s", "s", "the whole iteration"),
         Column("lp_solves", "int64", "", "LPs that this rank solved"),
         Column("simplex_iterations", "int64", "", "their simplex iterations"),
+        Column("rejected_answers", "int64", "", "answers of HiGHS that failed the certificate, solved again"),
     ),
 )
 

@@ -6,5 +6,5 @@ load_balancing      trajectories of one machine, taken by whichever of its ranks
 stop_agreement      when to stop, agreed on by all ranks
 log                 the history of a run, and its events
 state · checkpoint · outcome                            what is kept, saved and returned
-numerics            warnings about coefficient ranges
+numerics            warnings about coefficient ranges, and about LPs that were hard to solve
 """

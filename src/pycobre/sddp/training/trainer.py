@@ -37,7 +37,7 @@ from pycobre.sddp.training.backward_schedule import BackwardSchedule, Step
 from pycobre.sddp.training.bound import RootWork, bound_above_cost
 from pycobre.sddp.training.load_balancing import SharedWorkQueue, neighbours
 from pycobre.sddp.training.log import TrainingLog
-from pycobre.sddp.training.numerics import numerical_warnings
+from pycobre.sddp.training.numerics import numerical_warnings, recovery_warnings
 from pycobre.sddp.training.outcome import Checkpointer, TrainingOutcome
 from pycobre.sddp.training.state import History, TrainingState, gather_starts
 from pycobre.sddp.training.stop_agreement import StopAgreement
@@ -68,7 +68,9 @@ class Trainer:
         self.log = TrainingLog(problem, reporter)
         self.ending = StopAgreement(self.collectives, options, reporter, should_stop, checkpoint)
         self.stop: Stop | None = None
-        self.retries = 0  # of all ranks, since the training began or was resumed
+        self.recovered = np.zeros(
+            3
+        )  # retries, rejected and uncertified answers of all ranks, in this process's life
         self._linear_schedule: BackwardSchedule | None = None
         arguments = json.dumps({"problem": problem.fingerprint, **options.key()}, sort_keys=True)
         self.collectives.require_same(arguments, "problem and options")
@@ -264,12 +266,14 @@ class Trainer:
         with self.collectives.deferred_errors():
             own = self.root.solve(self.subproblems, self.starts, self.block, iteration)
         ledger = self.ledger
-        counted = np.array([ledger.lp_solves, ledger.simplex_iterations, ledger.retries], np.float64)
-        counts = tuple(3 + count for count in outcomes)
+        recovered = (ledger.retries, ledger.rejected_answers, ledger.uncertified_answers)
+        counted = np.array([ledger.lp_solves, ledger.simplex_iterations, *recovered], np.float64)
+        counts = tuple(counted.size + count for count in outcomes)
         everybody = self.collectives.gather(np.concatenate([counted, own])[:, None], counts)[:, 0]
-        heads = np.cumsum(counts) - counts
-        objectives = np.delete(everybody, np.concatenate([heads, heads + 1, heads + 2]))
-        self.retries += int(everybody[heads + 2].sum())
+        heads = np.cumsum(counts, dtype=np.int64) - np.array(counts, np.int64)
+        places = heads[:, None] + np.arange(counted.size)
+        objectives = np.delete(everybody, places.reshape(-1))
+        self.recovered += everybody[places[:, 2:]].sum(axis=0)
         history = self.log.history
         history.lower_bound.append(self.root.bound(self.measures[ROOT], objectives))
         history.upper_bound.append(upper.mean)
@@ -329,11 +333,8 @@ class Trainer:
         doubt = bound_above_cost(self.problem, self.measures, self.sampler, progress, passes)
         if doubt is not None:
             self.log.warn(doubt)
-        if self.retries:
-            self.log.warn(
-                f"some LPs did not end optimal at once: {self.retries} retries were needed (cold, another "
-                "simplex, scaled, interior point). Look at the sizes of the problem's numbers."
-            )
+        for warning in recovery_warnings(*(int(count) for count in self.recovered)):
+            self.log.warn(warning)
         nothing = Cuts.none(self.plan.states)
         cuts = tuple(
             self.pools[node.index].cuts() if node.index in self.pools else nothing for node in self.plan.nodes

@@ -2,6 +2,7 @@
 
     chains           the chains of a block: starting bases, openings, cuts, results
     tableau          the dense dual simplex for small LPs
+    certificate      whether an answer of HiGHS is optimal
     cuts             the value of a cut at a point, and which cuts a solve takes in
     patch            one opening's numbers, read from its patch vector and scaled
     highspy_session  one loaded LP in HiGHS, through highspy

@@ -15,6 +15,7 @@ from pycobre.solver.api import F64, I8, I32, CutView
 from pycobre.solver.highs import OptionValue, Status
 from pycobre.solver.job import ChainFailure, Job
 from pycobre.solver.recovery import recover
+from pycobre.solver.reference.certificate import ATTEMPTS, certified
 from pycobre.solver.reference.cuts import best_cuts, cut_values, lanes_dot, newest_stretch
 from pycobre.solver.reference.highspy_session import HighspySession
 from pycobre.solver.reference.patch import Patch, read_patch
@@ -43,6 +44,8 @@ class Count:
     rounds: int = 0
     retries: int = 0
     by_highs: bool = False
+    rejected: int = 0
+    certified: bool = True
 
 
 class PythonWorker:
@@ -288,7 +291,10 @@ class _Chain:
             output, theta = self._read_state(values, patch)
             found = self._violated(output, theta)
             if not found.size:
-                break
+                if self._accept((values, col_dual, row_dual), patch, count):
+                    break
+                session.clear()
+                continue
             self._mark(found)
             self._add_to_highs(found)
             count.rounds += 1
@@ -300,6 +306,26 @@ class _Chain:
             if j == 0 and job.basis is not None:
                 self._keep_basis(known)
         return None
+
+    def _accept(self, solution: tuple[F64, F64, F64], patch: Patch, count: Count) -> bool:
+        """Whether HiGHS's answer is certified; after the last attempt it is taken as it is, and counted."""
+        call, options = self.job.call, self.job.options
+        count.certified = certified(
+            self.job.prepared,
+            self.x,
+            patch,
+            call.cuts,
+            self.present,
+            solution,
+            self.session.objective(),
+            (options.primal_tolerance, options.dual_tolerance),
+        )
+        if self.session.reject_next > 0:  # a test asks for it
+            self.session.reject_next -= 1
+            count.certified = False
+        if not count.certified:
+            count.rejected += 1
+        return count.certified or count.rejected > ATTEMPTS
 
     # ---- results ----
 
@@ -330,6 +356,7 @@ class _Chain:
         block.output[i, j] = output
         block.theta[i, j] = theta
         block.by_highs[i, j] = count.by_highs
+        block.rejected[i, j], block.certified[i, j] = count.rejected, count.certified
         block.iterations[i, j], block.rounds[i, j], block.retries[i, j] = (
             count.iterations,
             count.rounds,

@@ -27,6 +27,7 @@ class HighspySession:
         self._kept: Any = None
         self.options = options
         self.prepared: Prepared | None = None
+        self.reject_next = 0  # answers to reject whatever they are: for tests
         self.set_options(options)
 
     def set_options(self, options: dict[str, OptionValue]) -> None:
