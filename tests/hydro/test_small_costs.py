@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from pycobre.comm import create_communicator
-from pycobre.hydro import build_study
+from pycobre.hydro import build_model
 from pycobre.hydro.examples import synthetic
 from pycobre.problem import Problem
 from pycobre.sddp import IterationLimit, TrainOptions, train
@@ -34,7 +34,7 @@ def with_storage_costs(problem: Problem) -> Problem:
 
 def test_tiny_costs_beside_large_penalties_are_solved_without_retries():
     case = synthetic(hydros=30, cascades=4, lags=3, thermals=20, buses=3, blocks=3, stages=4, openings=6)
-    plain = build_study(case).problem
+    plain = build_model(case).problem
     problem = with_storage_costs(plain)
     for node in Plan.of(problem).nodes:
         prepared = prepare(node.model, scaled=True)
