@@ -12,7 +12,7 @@ from pycobre._util.error_record import encode_error
 from pycobre.comm import Communicator
 from pycobre.comm.collectives import broadcast_result, gather_arrays, gather_rows
 from pycobre.errors import CobreError, OutputError
-from pycobre.sddp.error_agreement import AgreedError, Meeting
+from pycobre.sddp.error_agreement import AgreedError, CheckedCollectives
 from pycobre.sddp.timing import Ledger
 
 
@@ -67,9 +67,9 @@ def receive_forged_agreement(comm: Communicator, path: str) -> tuple[str, str]:
         attack = pickle.dumps(Malicious(path))
         send(comm, len(attack), attack)
         return "", ""
-    meeting = Meeting(comm, Ledger())
+    collectives = CheckedCollectives(comm, Ledger())
     try:
-        meeting.gather(np.zeros((1, 1)), (1,) * comm.size)
+        collectives.gather(np.zeros((1, 1)), (1,) * comm.size)
     except AgreedError as agreed:
         return type(agreed.error).__name__, str(agreed.error)
     return "nothing", ""

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from pycobre._util.arrays import F64, I64
 from pycobre._util.frozen import frozen
 from pycobre.comm import Communicator
+from pycobre.comm.collectives import gather_rows
 from pycobre.events import RankTiming
 
 __all__ = ["Ledger", "TimingTable", "sums_by_rank"]
@@ -136,11 +137,7 @@ class Ledger:
                 np.array(self._collectives[: self._edges[-1] if self._edges else 0]),
             ]
         )
-        gathered = np.zeros(ranks * len(own))
-        if len(own):
-            counts = (len(own),) * ranks
-            comm.allgatherv(own, gathered, counts, tuple(len(own) * rank for rank in range(ranks)))
-        everybody = gathered.reshape(ranks, len(own))
+        everybody = gather_rows(comm, own[None], (1,) * ranks)
         width = len(self._FIELDS)
         columns = everybody[:, : iterations * width].reshape(ranks, iterations, width).transpose(2, 1, 0)
         spent = everybody[:, iterations * width :]

@@ -13,6 +13,7 @@ from pycobre._util.arrays import F64, I32, I64
 from pycobre._util.frozen import frozen
 from pycobre._util.suggest import did_you_mean
 from pycobre.comm import Communicator
+from pycobre.comm.collectives import gather_rows
 from pycobre.errors import OptionError
 from pycobre.problem import Problem, Sense
 from pycobre.sddp.forward import Visit
@@ -20,7 +21,6 @@ from pycobre.sddp.numbers import Spread, spread
 from pycobre.sddp.plan import Plan
 from pycobre.sddp.sampling import Paths
 from pycobre.sddp.split import Split
-from pycobre.sddp.training.state import gather_rows
 
 __all__ = ["Record", "Recorder", "Simulation"]
 

@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from pycobre._util.arrays import F64, I64
 from pycobre.comm import Communicator, SharedMemoryProvider
+from pycobre.comm.collectives import gather_rows
 from pycobre.sddp.cuts import CutRecords
 from pycobre.sddp.plan import Plan
 from pycobre.sddp.split import Split
@@ -38,9 +39,7 @@ def neighbours(comm: Communicator, provider: SharedMemoryProvider, *, ready: boo
     """
     alone = range(comm.rank, comm.rank + 1)
     with provider.split_local() as node:
-        reported = np.zeros((node.size, 2), np.int64)
-        own = np.array([comm.rank, ready], np.int64)
-        node.allgatherv(own, reported, (2,) * node.size, tuple(range(0, 2 * node.size, 2)))
+        reported = gather_rows(node, np.array([[comm.rank, ready]], np.int64), (1,) * node.size)
     ranks = range(int(reported[:, 0].min()), int(reported[:, 0].max()) + 1)
     return ranks if len(ranks) == len(reported) and reported[:, 1].all() else alone
 

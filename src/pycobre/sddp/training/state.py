@@ -6,7 +6,6 @@ ranks, so a run may be resumed on another.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 from pycobre.comm import Communicator
+from pycobre.comm.collectives import gather_rows
 from pycobre.errors import PolicyError
 from pycobre.problem import Problem
 from pycobre.sddp.cuts import Cuts
@@ -26,7 +26,7 @@ from pycobre.sddp.stopping import relative_gap
 from pycobre.sddp.stored import StoredData, cut_arrays
 from pycobre.solver import BasisBlock
 
-__all__ = ["History", "TrainingState", "gather_rows", "gather_starts"]
+__all__ = ["History", "TrainingState", "gather_starts"]
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -248,13 +248,3 @@ def gather_starts(comm: Communicator, split: Split, starts: Starts) -> dict[int,
             gather_rows(comm, trial_point, split.counts),
         )
     return gathered
-
-
-def gather_rows(comm: Communicator, own: NDArray[Any], counts: tuple[int, ...]) -> NDArray[Any]:
-    """Every rank's rows (`counts` of them per rank) in rank order; any dtype, any axes (collective)."""
-    width = math.prod(own.shape[1:])
-    sizes = tuple(count * width for count in counts)
-    displs = tuple(sum(sizes[:rank]) for rank in range(len(sizes)))
-    everything = np.empty((sum(counts), *own.shape[1:]), own.dtype)
-    comm.allgatherv(np.ascontiguousarray(own), everything, sizes, displs)
-    return everything
