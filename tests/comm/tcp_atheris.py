@@ -86,7 +86,10 @@ def one(data: bytes) -> None:
     elif data[0] % 4 == 1:
         to_worker(data[1:])
     else:
-        fuzzing.meet_twice(*fuzzing.from_bytes(data[1:]))
+        rank, collective, size, frames = fuzzing.from_bytes(data[1:])
+        authenticated = data[0] % 4 == 2
+        said = fuzzing.with_tags(rank, frames) if authenticated else fuzzing.joined(frames)
+        fuzzing.meet_twice(rank, collective, size, said, authenticated=authenticated)
 
 
 if __name__ == "__main__":

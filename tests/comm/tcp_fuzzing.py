@@ -19,6 +19,8 @@ from pycobre.comm import TcpConfig
 from pycobre.comm.tcp import engine as tcp_engine
 from pycobre.comm.tcp.engine import Engine
 from pycobre.comm.tcp.failure import Trouble, What, explain
+from pycobre.comm.tcp.mac import KEY_BYTES, Mac, SessionKeys
+from pycobre.comm.tcp.sealed import sealed
 from pycobre.comm.tcp.wire import HEADER, Call, DtypeCode, Kind, Operation, dtype_code, layout_code
 
 SIZE = 3
@@ -27,6 +29,7 @@ GUARD = 1234.5
 MOST_MEMORY = 4_000_000
 
 COUNTS = {"small": (2, 3, 4), "large": (9000, 3, 4000)}
+KEYS = {peer: bytes((peer + 2) * place % 251 for place in range(KEY_BYTES)) for peer in (-1, 0, 1, 2)}
 HONEST_KIND = 224  # a frame's kind from here on stands, in a fuzzer's bytes, for all that an honest peer says
 
 Fields = tuple[int, int, int, bytes]
@@ -84,25 +87,31 @@ def expected_call(collective: str, counts: tuple[int, ...]) -> Call:
     return Call(operation, code.letter, reduces, code.itemsize, root, code.fields, 1, elements, layout)
 
 
-def meet(rank: int, collective: str, size: str, said: list[bytes]) -> Trouble | None:
+def meet(
+    rank: int, collective: str, size: str, said: list[bytes], *, authenticated: bool = False
+) -> Trouble | None:
     """Make a collective as `rank` with peers who say these things and hang up."""
-    return meet_fully(rank, collective, size, said)[0]
+    return meet_fully(rank, collective, size, said, authenticated=authenticated)[0]
 
 
-def meet_twice(rank: int, collective: str, size: str, said: list[bytes]) -> None:
+def meet_twice(
+    rank: int, collective: str, size: str, said: list[bytes], *, authenticated: bool = False
+) -> None:
     """The same with both engines, which must come to the same end: the same result, or the same words."""
     native = tcp_engine.native
     ends = []
     for tcp_engine.native in (native, None):  # type: ignore[assignment]
         try:
-            trouble, result = meet_fully(rank, collective, size, said)
+            trouble, result = meet_fully(rank, collective, size, said, authenticated=authenticated)
         finally:
             tcp_engine.native = native
         ends.append(result.tobytes() if trouble is None else explain(trouble, rank, {}, 20.0))
     assert ends[0] == ends[1], f"{ends[0]!r} and {ends[1]!r}"
 
 
-def meet_fully(rank: int, collective: str, size: str, said: list[bytes]) -> tuple[Trouble | None, Array]:
+def meet_fully(
+    rank: int, collective: str, size: str, said: list[bytes], *, authenticated: bool = False
+) -> tuple[Trouble | None, Array]:
     """What `meet` does, with the result as far as it came."""
     counts = COUNTS[size]
     peers = [0] if rank else list(range(1, SIZE))
@@ -119,7 +128,8 @@ def meet_fully(rank: int, collective: str, size: str, said: list[bytes]) -> tupl
     config = TcpConfig(rank=rank, size=SIZE, coordinator="x", timeout_s=20.0)
     tracemalloc.start()
     try:
-        engine = tcp_engine.make_engine(config, dict(sockets))
+        keys = {peer: SessionKeys(KEYS[peer], KEYS[-1]) for peer in peers} if authenticated else None
+        engine = tcp_engine.make_engine(config, dict(sockets), keys)
         fields, result = COLLECTIVES[collective](engine, rank, counts)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
@@ -136,30 +146,50 @@ def meet_fully(rank: int, collective: str, size: str, said: list[bytes]) -> tupl
     return trouble, result
 
 
-def from_bytes(data: bytes) -> tuple[int, str, str, list[bytes]]:
+def with_tags(rank: int, said: list[list[bytes]]) -> list[bytes]:
+    """What these peers say on authenticated connections: every frame with the tags that its place makes right."""
+    peers = [0] if rank else list(range(1, SIZE))
+    texts = []
+    for peer, frames in zip(peers, said, strict=False):
+        mac = Mac(KEYS[peer])
+        texts.append(b"".join(sealed(mac, frame) for frame in frames))
+    return texts
+
+
+def from_bytes(data: bytes) -> tuple[int, str, str, list[list[bytes]]]:
     """A scene from a fuzzer's bytes: who, what, and frames that begin as the right ones would."""
     rank = data[0] % 2 if data else 0
     collective = sorted(COLLECTIVES)[data[1] % 4 if len(data) > 1 else 0]
     size = sorted(COUNTS)[data[2] % 2 if len(data) > 2 else 0]
     call = expected_call(collective, COUNTS[size])
-    said: list[bytearray] = [bytearray(), bytearray()]
+    said: list[list[bytes]] = [[], []]
     rest = data[3:]
     while len(rest) >= 8:
         kind, block, offset, length, position, value, peer, payload = struct.unpack_from("<8B", rest)
         rest = rest[8:]
         if kind >= HONEST_KIND:
-            said[peer % 2] += (honest(rank, collective, size) * 2)[peer % 2]
+            said[peer % 2] += (honest_frames(rank, collective, size) * 2)[peer % 2]
             continue
         frame = bytearray(call.header(kind % 9, block=block, offset=offset * 8, length=length * 8))
         if position < HEADER.size:
             frame[position] ^= value
-        said[peer % 2] += frame + rest[: payload * 8].ljust(min(payload, length) * 8, b"\0")
+        said[peer % 2].append(frame + rest[: payload * 8].ljust(min(payload, length) * 8, b"\0"))
         rest = rest[payload * 8 :]
-    return rank, collective, size, [bytes(text) for text in said]
+    return rank, collective, size, [list(map(bytes, frames)) for frames in said]
+
+
+def joined(said: list[list[bytes]]) -> list[bytes]:
+    """What peers say who say these frames."""
+    return [b"".join(frames) for frames in said]
 
 
 def honest(rank: int, collective: str, size: str) -> list[bytes]:
     """What honest peers would say."""
+    return joined(honest_frames(rank, collective, size))
+
+
+def honest_frames(rank: int, collective: str, size: str) -> list[list[bytes]]:
+    """The frames of honest peers, for each of them."""
     counts = COUNTS[size]
     call = expected_call(collective, counts)
     width = 8
@@ -170,7 +200,7 @@ def honest(rank: int, collective: str, size: str) -> list[bytes]:
             "broadcast": [sum(counts), 0],
             "barrier": [0, 0],
         }[collective]
-        return [call.header(Kind.CALL, length=n * width) + bytes(n * width) for n in lengths]
+        return [[call.header(Kind.CALL, length=n * width) + bytes(n * width)] for n in lengths]
     lengths_down = {
         "allgatherv": [counts[0], None, counts[2]],
         "allreduce": [sum(counts)] if size == "large" else [sum(counts), None, sum(counts)],
@@ -179,11 +209,11 @@ def honest(rank: int, collective: str, size: str) -> list[bytes]:
     }[collective]
     left = sum(n or 0 for n in lengths_down)
     if size == "small":
-        return [call.header(Kind.RESULT, length=left * width) + bytes(left * width)]
-    frames = b""
+        return [[call.header(Kind.RESULT, length=left * width) + bytes(left * width)]]
+    frames = []
     for block, n in enumerate(lengths_down):
         if n:
             left -= n
             kind = Kind.CHUNK if left else Kind.LAST
-            frames += call.header(kind, block=block, length=n * width) + bytes(n * width)
-    return [frames or call.header(Kind.LAST)]
+            frames.append(call.header(kind, block=block, length=n * width) + bytes(n * width))
+    return [frames or [call.header(Kind.LAST)]]

@@ -36,6 +36,17 @@ class PythonStarter(TcpStarter):
             engines.native = native
 
 
+class AuthenticatedStarter(TcpStarter):
+    """Ranks whose frames are authenticated although they are on loopback."""
+
+    def connect(self, environ: Mapping[str, str]) -> Communicator:
+        return super().connect({**environ, "COBRE_TCP_AUTH": "always"})
+
+
+class AuthenticatedPythonStarter(PythonStarter, AuthenticatedStarter):
+    """The same without the native module."""
+
+
 @pytest.fixture(params=["native", "python"])
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Every engine in turn."""

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from pycobre.comm import InitializationFailed, MissingConfiguration, ShmConfig, TcpConfig
+from pycobre.comm.tcp.sockets import seals
 
 SHM = {"COBRE_SHM_NAME": "run-7", "COBRE_SHM_RANK": "1", "COBRE_SHM_SIZE": "4"}
 TCP = {"COBRE_TCP_COORDINATOR": "head", "COBRE_TCP_RANK": "1", "COBRE_TCP_SIZE": "4"}
@@ -45,6 +46,34 @@ def test_tcp_from_the_environment_in_full():
         }
     )
     assert config == TcpConfig(1, 4, "head", 4000, "10.0.0.1", 500, 7.0, "s3cret", "c.pem", "k.pem", "ca.pem")
+
+
+def test_authentication_on_loopback_is_asked_for_by_name():
+    token = {"COBRE_TCP_TOKEN": "s3cret"}
+    assert not TcpConfig.from_env(TCP | token).authenticate
+    assert not TcpConfig.from_env(TCP | token | {"COBRE_TCP_AUTH": "auto"}).authenticate
+    assert TcpConfig.from_env(TCP | token | {"COBRE_TCP_AUTH": "always"}).authenticate
+    with pytest.raises(InitializationFailed, match="COBRE_TCP_AUTH: expected auto or always, got 'never'"):
+        TcpConfig.from_env(TCP | token | {"COBRE_TCP_AUTH": "never"})
+    words = "COBRE_TCP_AUTH=always: expected a token to derive keys from, got none. Set COBRE_TCP_TOKEN"
+    with pytest.raises(InitializationFailed, match=words):
+        TcpConfig.from_env(TCP | {"COBRE_TCP_AUTH": "always"})
+
+
+@pytest.mark.parametrize(
+    ("options", "host", "expected"),
+    [
+        ({"token": "t"}, "10.0.0.7", True),
+        ({"token": "t"}, "fe80::1", True),
+        ({"token": "t"}, "127.0.0.1", False),
+        ({"token": "t"}, "::ffff:127.0.0.1", False),
+        ({"token": "t", "authenticate": True}, "127.0.0.1", True),
+        ({"token": "t", "tls_ca": "ca.pem", "authenticate": True}, "10.0.0.7", False),
+        ({}, "127.0.0.1", False),
+    ],
+)
+def test_which_connections_ask_for_authenticated_frames(options, host, expected):
+    assert seals(TcpConfig(rank=0, size=2, **options), host) is expected
 
 
 def test_the_token_is_never_shown():

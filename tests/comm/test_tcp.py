@@ -44,7 +44,7 @@ def pattern(rank: int, nbytes: int) -> np.ndarray[Any, Any]:
 
 
 SIZES = [0, 1, SMALL_BYTES // 3, SMALL_BYTES - 1, SMALL_BYTES, SMALL_BYTES + 1]
-SIZES += [WINDOW_BYTES + 8, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES + 5]
+SIZES += [WINDOW_BYTES - 8, WINDOW_BYTES, WINDOW_BYTES + 8, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES + 5]
 
 
 def move_sizes(comm: Communicator) -> None:
@@ -70,9 +70,13 @@ def move_sizes(comm: Communicator) -> None:
         assert np.array_equal(reduced, expected_sum), f"allreduce of {reduced.size} numbers"
 
 
+AUTHENTICATE = pytest.mark.parametrize("authenticate", [False, True], ids=["", "authenticated"])
+
+
+@AUTHENTICATE
 @pytest.mark.parametrize("size", [2, 3, 5])
-def test_every_way_to_cut_a_payload(engine: str, size: int) -> None:
-    with running(size) as comms:
+def test_every_way_to_cut_a_payload(engine: str, size: int, authenticate: bool) -> None:
+    with running(size, authenticate=authenticate) as comms:
         assert on_all(comms, move_sizes) == [None] * size
 
 
@@ -102,8 +106,9 @@ def reduce_letters(comm: Communicator, letters: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("count", [5, 40_000], ids=["gathered", "folded by rank 0"])
-def test_allreduce_has_the_bits_of_the_fold(engine: str, count: int) -> None:
-    with running(3) as comms:
+@AUTHENTICATE
+def test_allreduce_has_the_bits_of_the_fold(engine: str, count: int, authenticate: bool) -> None:
+    with running(3, authenticate=authenticate) as comms:
         assert on_all(comms, reduce_letters, "bBhHiIlLqQefdg", count) == [None] * 3
 
 
@@ -120,9 +125,10 @@ class MixedStarter(TcpStarter):
             engines.native = native
 
 
+@pytest.mark.parametrize("auth", ["auto", "always"])
 @pytest.mark.parametrize("python_ranks", ["0", "1"])
-def test_both_engines_in_one_run(python_ranks: str) -> None:
-    environ = {"PYTHON_RANKS": python_ranks}
+def test_both_engines_in_one_run(python_ranks: str, auth: str) -> None:
+    environ = {"PYTHON_RANKS": python_ranks, "COBRE_TCP_AUTH": auth}
     run_ranks(MixedStarter(), 4, move_sizes, environ=environ, timeout=200)
     run_ranks(MixedStarter(), 3, reduce_letters, "efd", 40_000, environ=environ, timeout=200)
 
@@ -164,9 +170,10 @@ class LateBytes:
             thread.join(200)
 
 
-def test_blocks_are_forwarded_before_a_late_rank_comes(engine: str) -> None:
+@AUTHENTICATE
+def test_blocks_are_forwarded_before_a_late_rank_comes(engine: str, authenticate: bool) -> None:
     """Rank 2 has all of rank 1's megabytes while rank 3's are still on their way."""
-    with gathering(4) as group:
+    with gathering(4, authenticate=authenticate) as group:
         relay = LateBytes(group.port)
         try:
             group.add(1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tcp_helpers import PythonStarter
+from tcp_helpers import AuthenticatedPythonStarter, AuthenticatedStarter, PythonStarter
 
 from pycobre.comm.tcp import engine as engines
 from pycobre.testing import CommunicatorTests, SharedMemoryTests
@@ -19,6 +19,19 @@ class TestTcp(CommunicatorTests, SharedMemoryTests):
 
 class TestTcpInPython(CommunicatorTests):
     backend = PythonStarter()
+    sizes = (3,)
+    patience_variable = "COBRE_TCP_TIMEOUT_SECS"
+
+
+@pytest.mark.skipif(engines.native is None, reason="pycobre._native.tcp was not built")
+class TestTcpAuthenticated(CommunicatorTests):
+    backend = AuthenticatedStarter()
+    sizes = (2, 3)
+    patience_variable = "COBRE_TCP_TIMEOUT_SECS"
+
+
+class TestTcpAuthenticatedInPython(CommunicatorTests):
+    backend = AuthenticatedPythonStarter()
     sizes = (3,)
     patience_variable = "COBRE_TCP_TIMEOUT_SECS"
 

@@ -47,7 +47,66 @@ def test_arbitrary_bytes(engine: str, scene: tuple[int, str, str], said: list[by
 @fuzz
 @given(st.binary(max_size=400))
 def test_both_engines_take_frames_of_the_right_call_alike(data: bytes) -> None:
-    fuzzing.meet_twice(*fuzzing.from_bytes(data))
+    *scene, said = fuzzing.from_bytes(data)
+    fuzzing.meet_twice(*scene, fuzzing.joined(said))
+
+
+@fuzz
+@given(st.binary(max_size=400))
+def test_both_engines_take_authenticated_frames_alike(data: bytes) -> None:
+    *scene, said = fuzzing.from_bytes(data)
+    fuzzing.meet_twice(*scene, fuzzing.with_tags(scene[0], said), authenticated=True)
+
+
+@pytest.mark.parametrize(("rank", "collective", "size"), SCENES)
+def test_honest_peers_are_understood_with_tags(engine: str, rank: int, collective: str, size: str) -> None:
+    said = fuzzing.with_tags(rank, fuzzing.honest_frames(rank, collective, size))
+    assert fuzzing.meet(rank, collective, size, said, authenticated=True) is None
+
+
+@fuzz
+@given(st.sampled_from(SCENES), st.lists(st.binary(max_size=300), max_size=2))
+def test_arbitrary_bytes_instead_of_tags(engine: str, scene: tuple[int, str, str], said: list[bytes]) -> None:
+    trouble = fuzzing.meet(*scene, said, authenticated=True)
+    assert trouble is not None
+    assert trouble.what in (What.HANGUP, What.UNAUTHENTIC)
+
+
+@fuzz
+@given(st.sampled_from(SCENES), st.data())
+def test_one_bit_is_wrong_anywhere(engine: str, scene: tuple[int, str, str], data: st.DataObject) -> None:
+    """Header, payload or tag: nothing but the tags tells what may be believed."""
+    said = fuzzing.with_tags(scene[0], fuzzing.honest_frames(*scene))
+    bit = data.draw(st.integers(0, 8 * len(said[0]) - 1))
+    text = bytearray(said[0])
+    text[bit // 8] ^= 1 << bit % 8
+    trouble = fuzzing.meet(*scene, [bytes(text), *said[1:]], authenticated=True)
+    assert trouble == (What.UNAUTHENTIC, 0 if scene[0] else 1, 0, b"")
+
+
+@fuzz
+@given(st.sampled_from(SCENES), st.data())
+def test_the_peer_breaks_off_between_tags(
+    engine: str, scene: tuple[int, str, str], data: st.DataObject
+) -> None:
+    said = fuzzing.with_tags(scene[0], fuzzing.honest_frames(*scene))
+    rest = said[0][: data.draw(st.integers(0, len(said[0]) - 1))]
+    trouble = fuzzing.meet(*scene, [rest, *said[1:]], authenticated=True)
+    assert trouble is not None
+    assert trouble[:3] == (What.HANGUP, 0 if scene[0] else 1, 0)
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_reason_counts_only_with_its_tag(engine: str, rank: int) -> None:
+    frame = failure_frame(2, b"the reservoir is empty")
+    (text,) = fuzzing.with_tags(rank, [[frame]])
+    trouble = fuzzing.meet(rank, "barrier", "small", [text], authenticated=True)
+    assert trouble == (What.FAILURE, 2, 0, b"the reservoir is empty")
+    trouble = fuzzing.meet(rank, "barrier", "small", [text[:-3]], authenticated=True)
+    assert trouble == (What.FAILURE, 2, 0, b"")
+    changed = text.replace(b"empty", b"fully")
+    trouble = fuzzing.meet(rank, "barrier", "small", [changed], authenticated=True)
+    assert trouble == (What.UNAUTHENTIC, 0 if rank else 1, 0, b"")
 
 
 @fuzz

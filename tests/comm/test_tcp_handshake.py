@@ -78,7 +78,7 @@ def test_another_version_is_a_sentence_on_both_sides() -> None:
     newer = MAGIC + (VERSION + 1).to_bytes(2, "little")
     answer = coordinator.feed(newer)
     assert coordinator.refused == (
-        "the worker speaks version 2 of the protocol, the coordinator 1: install the same pycobre on all ranks"
+        "the worker speaks version 3 of the protocol, the coordinator 2: install the same pycobre on all ranks"
     )
     worker = WorkerSide(1, 2, "t", SERVER)
     worker.feed(answer)
@@ -86,7 +86,7 @@ def test_another_version_is_a_sentence_on_both_sides() -> None:
     worker = WorkerSide(1, 2, "t", SERVER)
     worker.feed(newer)
     assert worker.refused == (
-        f"{SERVER} speaks version 2 of the protocol, this rank version 1: install the same pycobre on all ranks"
+        f"{SERVER} speaks version 3 of the protocol, this rank version 2: install the same pycobre on all ranks"
     )
 
 
@@ -195,3 +195,57 @@ def test_flipped_bits_never_get_in(data: st.DataObject) -> None:
         coordinator.feed(bytes(proof))
     assert coordinator.rank is None
     assert coordinator.refused is not None
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.booleans(), st.booleans(), st.data())
+def test_bits_flipped_on_the_way_back_are_noticed(mine: bool, theirs: bool, data: st.DataObject) -> None:
+    """CHALLENGE and WELCOME: flags, nonce, proof and the time left."""
+    worker = WorkerSide(1, 3, "t", SERVER, seal=mine)
+    coordinator = CoordinatorSide(3, "t", seal=theirs)
+    challenge = bytearray(coordinator.feed(worker.hello))
+    welcome_bytes = 16 + 36
+    bit = data.draw(st.integers(0, (len(challenge) + welcome_bytes) * 8 - 1))
+    if bit < len(challenge) * 8:
+        challenge[bit // 8] ^= 1 << bit % 8
+    proof = feed_all(worker, bytes(challenge))
+    if worker.refused is None and worker.stage is Stage.CHALLENGE:
+        refusal_text = coordinator.feed(proof)
+        if coordinator.rank is None:
+            assert b"wrong token" in refusal_text
+            return
+        welcome = bytearray(coordinator.welcome(1234))
+        assert len(welcome) == welcome_bytes
+        welcome[bit // 8 - len(challenge)] ^= 1 << bit % 8
+        feed_all(worker, bytes(welcome))
+    assert worker.refused is not None or worker.stage is not Stage.WELCOME
+
+
+def feed_all(side: WorkerSide, data: bytes) -> bytes:
+    answer = b""
+    while data and side.refused is None:
+        step, data = data[: side.wanted], data[side.wanted :]
+        answer += side.feed(step)
+    return answer
+
+
+@given(st.booleans(), st.booleans())
+def test_frames_are_authenticated_if_either_end_asks(mine: bool, theirs: bool) -> None:
+    worker = WorkerSide(1, 3, "t", SERVER, seal=mine)
+    coordinator = CoordinatorSide(3, "t", seal=theirs)
+    coordinator.feed(feed_all(worker, coordinator.feed(worker.hello)))
+    assert worker.keys is None, "the coordinator has not proven anything yet"
+    feed_all(worker, coordinator.welcome(1))
+    ours, others = worker.keys, coordinator.keys
+    assert (ours is not None) == (others is not None) == (mine or theirs)
+    if ours is not None and others is not None:
+        assert (ours.send, ours.receive) == (others.receive, others.send)
+
+
+def test_without_a_token_there_are_no_keys() -> None:
+    worker, coordinator = WorkerSide(1, 3, None, SERVER, seal=True), CoordinatorSide(3, None, seal=True)
+    coordinator.feed(feed_all(worker, coordinator.feed(worker.hello)))
+    feed_all(worker, coordinator.welcome(1))
+    assert worker.stage is Stage.WELCOME
+    assert worker.keys is None
+    assert coordinator.keys is None

@@ -284,7 +284,7 @@ def answering(reply: bytes) -> tuple[socket.socket, threading.Thread]:
     ("reply", "words"),
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "is not a pycobre coordinator: expected b'pycobre"),
-        (b"pycobre\n\x07\0", "speaks version 7 of the protocol, this rank version 1"),
+        (b"pycobre\n\x07\0", "speaks version 7 of the protocol, this rank version 2"),
         (refusal("not today"), "not today"),
     ],
 )

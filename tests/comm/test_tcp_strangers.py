@@ -26,6 +26,7 @@ from tcp_helpers import (
     train_a_little,
 )
 
+from pycobre.comm import TcpConfig
 from pycobre.comm.tcp import acceptor as tcp_door
 from pycobre.comm.tcp.handshake import MAGIC, WorkerSide
 from pycobre.comm.tcp.wire import Call, Kind
@@ -56,7 +57,7 @@ def talk_nonsense(sock: socket.socket) -> None:
 
 
 def greet_and_talk_nonsense(sock: socket.socket) -> None:
-    sock.sendall(MAGIC + b"\1\0" + os.urandom(3000))
+    sock.sendall(MAGIC + b"\2\0" + os.urandom(3000))
     expect_end(sock)
 
 
@@ -99,7 +100,7 @@ def send_a_huge_frame(sock: socket.socket) -> None:
 
 def send_a_huge_frame_after_the_greeting(sock: socket.socket) -> None:
     sock.sendall(WorkerSide(1, SIZE, TOKEN, "").hello)
-    receive(sock, 48)
+    receive(sock, 50)
     sock.sendall(Call(1, 0, 0, 8, 0, 0, 1, 1, 0).header(Kind.CALL, length=2**63))
     expect_end(sock)
 
@@ -287,9 +288,7 @@ def test_out_of_descriptors_is_survived(
     with caplog.at_level(logging.WARNING, "pycobre.comm.tcp.backend"):
         door = tcp_door.Door(
             listener,
-            2,
-            TOKEN,
-            timeout_s=60,
+            TcpConfig(rank=0, size=2, token=TOKEN),
             deadline=time.monotonic() + 60,
             tls=None,
             on_hangup=lambda rank: True,
@@ -297,8 +296,8 @@ def test_out_of_descriptors_is_survived(
         try:
             with socket.create_connection(listener.getsockname(), timeout=200) as worker:
                 assert shake_hands(worker, 1, 2, TOKEN).refused is None
-                ((sock, _),) = door.wait_for_all().values()
-                sock.close()
+                (connection,) = door.wait_for_all().values()
+                connection.sock.close()
         finally:
             door.close()
     assert caplog.text.count("cannot accept connections for 0.05 s: [Errno 24] Too many open files") == 3

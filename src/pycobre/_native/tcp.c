@@ -1,7 +1,7 @@
 /* pycobre._native.tcp: the star's collectives, as Python sees them.
  *
  * Only translation lives here: buffers in, trouble out, and the GIL given up around everything that waits or
- * moves bytes. Frames and connections are in tcp_wire.h, waiting and a worker's end in tcp_star.h, the
+ * moves bytes. Frames and connections are in tcp_wire.h, their tags in tcp_mac.h, waiting and a worker's end in tcp_star.h, the
  * coordinator's end in tcp_collect.h. Sockets belong to Python: this module is given their descriptors.
  *
  * A collective returns None when it completed and otherwise a tuple that pycobre.comm.tcp.failure explains.
@@ -86,7 +86,7 @@ static int run(Star *self, const char *mine, bool folds) {
     if (what != TCP_OK) {
         tcp_settle(star, TCP_SETTLE_NS);
         for (uint32_t i = 0; i < star->peers; i++)
-            star->streams[i].to_left = 0;
+            star->streams[i].to_left = star->streams[i].tag_left = 0;
     }
     PyEval_RestoreThread(self->waiting);
     return what;
@@ -373,18 +373,37 @@ static bool star_allocate(tcp_star *star) {
     return complete;
 }
 
+/* The keys of one connection: None, or those of what is received and of what is sent. */
+static bool take_keys(tcp_stream *stream, PyObject *keys) {
+    const char *in, *out;
+    Py_ssize_t in_bytes, out_bytes;
+    if (keys == Py_None)
+        return true;
+    if (!PyArg_ParseTuple(keys, "y#y#", &in, &in_bytes, &out, &out_bytes))
+        return false;
+    if (in_bytes != TCP_KEY_BYTES || out_bytes != TCP_KEY_BYTES) {
+        PyErr_SetString(PyExc_ValueError, "expected keys of 48 bytes");
+        return false;
+    }
+    tcp_mac_start(&stream->mac_in, (const uint8_t *)in);
+    tcp_mac_start(&stream->mac_out, (const uint8_t *)out);
+    stream->sealed = true;
+    return true;
+}
+
 static int star_init(Star *self, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"rank", "size", "descriptors", "timeout_s", "fold", NULL};
+    static char *names[] = {"rank", "size", "descriptors", "keys", "timeout_s", "fold", NULL};
     unsigned rank, size;
     double timeout_s;
-    PyObject *descriptors, *fold;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "IIOdO", names, &rank, &size, &descriptors, &timeout_s, &fold))
+    PyObject *descriptors, *keys, *fold;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "IIO!O!dO", names, &rank, &size, &PyTuple_Type, &descriptors,
+                                     &PyTuple_Type, &keys, &timeout_s, &fold))
         return -1;
     tcp_star *star = &self->star;
     uint32_t peers = rank == 0 ? size - 1 : 1;
-    if (star->streams != NULL || size < 2 || rank >= size || PyTuple_Size(descriptors) != (Py_ssize_t)peers) {
-        if (!PyErr_Occurred())
-            PyErr_SetString(PyExc_ValueError, "expected one descriptor per peer, once");
+    if (star->streams != NULL || size < 2 || rank >= size || PyTuple_Size(descriptors) != (Py_ssize_t)peers ||
+        PyTuple_Size(keys) != (Py_ssize_t)peers) {
+        PyErr_SetString(PyExc_ValueError, "expected one descriptor and one entry of keys per peer, once");
         return -1;
     }
     star->rank = rank;
@@ -403,6 +422,8 @@ static int star_init(Star *self, PyObject *args, PyObject *kwargs) {
             return -1;
         star->streams[i].fd = (int)descriptor;
         star->streams[i].rank = rank == 0 ? i + 1 : 0;
+        if (!take_keys(&star->streams[i], PyTuple_GetItem(keys, i)))
+            return -1;
     }
     return 0;
 }
@@ -443,6 +464,40 @@ static PyType_Spec star_spec = {
     .slots = star_slots,
 };
 
+/* The tags of some messages under one key, for the tests that compare them with other implementations. */
+static PyObject *tags(PyObject *module, PyObject *args) {
+    (void)module;
+    const char *key;
+    Py_ssize_t key_bytes;
+    PyObject *messages;
+    if (!PyArg_ParseTuple(args, "y#O!", &key, &key_bytes, &PyTuple_Type, &messages))
+        return NULL;
+    if (key_bytes != TCP_KEY_BYTES) {
+        PyErr_SetString(PyExc_ValueError, "expected a key of 48 bytes");
+        return NULL;
+    }
+    tcp_mac mac;
+    tcp_mac_start(&mac, (const uint8_t *)key);
+    PyObject *found = PyList_New(0);
+    for (Py_ssize_t i = 0; found != NULL && i < PyTuple_Size(messages); i++) {
+        Py_buffer message;
+        PyObject *tag = NULL;
+        if (PyObject_GetBuffer(PyTuple_GetItem(messages, i), &message, PyBUF_SIMPLE) == 0) {
+            uint8_t bytes[TCP_TAG_BYTES];
+            tcp_mac_add(&mac, message.buf, (size_t)message.len);
+            tcp_mac_finish(&mac, bytes);
+            PyBuffer_Release(&message);
+            tag = PyBytes_FromStringAndSize((const char *)bytes, TCP_TAG_BYTES);
+        }
+        if (tag == NULL || PyList_Append(found, tag) < 0)
+            Py_CLEAR(found);
+        Py_XDECREF(tag);
+    }
+    return found;
+}
+
+static PyMethodDef functions[] = {{"tags", tags, METH_VARARGS, NULL}, {NULL, NULL, 0, NULL}};
+
 static int add_types(PyObject *module) {
     if (!ndarray_learn())
         return -1;
@@ -457,10 +512,8 @@ static int add_types(PyObject *module) {
 static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, add_types}, {0, NULL}};
 
 static PyModuleDef module = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "pycobre._native.tcp",
-    .m_doc = "The collectives of the tcp backend.",
-    .m_slots = module_slots,
+    PyModuleDef_HEAD_INIT,  .m_name = "pycobre._native.tcp", .m_doc = "The collectives of the tcp backend.",
+    .m_methods = functions, .m_slots = module_slots,
 };
 
 PyMODINIT_FUNC PyInit_tcp(void) {

@@ -6,12 +6,15 @@ import numpy as np
 _Array = np.ndarray[Any, Any]
 _Trouble = tuple[int, int, int, bytes]
 
+def tags(key: bytes, messages: tuple[bytes, ...], /) -> list[bytes]: ...
+
 class Star:
     def __init__(
         self,
         rank: int,
         size: int,
         descriptors: tuple[int, ...],
+        keys: tuple[tuple[bytes, bytes] | None, ...],
         timeout_s: float,
         fold: Callable[[int, int, int, memoryview, list[memoryview]], None],
     ) -> None: ...

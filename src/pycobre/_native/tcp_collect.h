@@ -45,7 +45,7 @@ static inline bool tcp_done(const tcp_star *star, uint32_t i) {
 
 /* Whether the next thing must come from this worker; when folding, one that is ahead of the others waits. */
 static inline bool tcp_is_hungry(const tcp_star *star, uint32_t i) {
-    return !star->legs[i].entered || star->streams[i].to_left;
+    return !star->legs[i].entered || tcp_filling(&star->streams[i]);
 }
 
 /* Folding: aims a worker's stream at its share of the window. */
@@ -60,7 +60,7 @@ static inline int tcp_enter(tcp_star *star, tcp_collective *all, uint32_t i, boo
     tcp_header header;
     int found = tcp_next_header(stream, all->small, &header);
     if (found < 0)
-        return tcp_hangup(star, stream);
+        return tcp_lost(star, stream, found);
     if (found == 0)
         return TCP_OK;
     int what = tcp_control(star, stream, &header);
@@ -97,18 +97,18 @@ static inline int tcp_take(tcp_star *star, tcp_collective *all, uint32_t i, bool
         if (what != TCP_OK || !leg->entered)
             return what;
     }
-    if (stream->to_left == 0)
+    if (!tcp_filling(stream))
         return TCP_OK;
     ssize_t moved = tcp_fill(stream);
     if (moved < 0)
-        return tcp_hangup(star, stream);
+        return tcp_lost(star, stream, moved);
     if (moved == 0)
         return TCP_OK;
     *progress = true;
     leg->missing -= (uint64_t)moved;
     if (all->mine == NULL)
         star->blocks[stream->rank].ready += (uint64_t)moved;
-    else if (stream->to_left == 0)
+    else if (!tcp_filling(stream))
         all->aimed--;
     if (leg->missing == 0)
         all->untaken--;

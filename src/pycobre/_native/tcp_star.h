@@ -38,7 +38,8 @@ enum {
     TCP_MALFORMED = 5,
     TCP_SILENCE = 6,
     TCP_INTERRUPTED = 7,
-    TCP_RAISED = 8, /* a Python exception is set */
+    TCP_UNAUTHENTIC = 8,
+    TCP_RAISED = 9, /* a Python exception is set */
 };
 
 typedef struct {
@@ -104,6 +105,11 @@ static inline int tcp_hangup(tcp_star *star, const tcp_stream *stream) {
     return tcp_fail(star, TCP_HANGUP, stream->rank, (uint64_t)stream->error);
 }
 
+/* What reading a stream came to: its end, or a tag that is wrong. */
+static inline int tcp_lost(tcp_star *star, const tcp_stream *stream, ssize_t code) {
+    return code == TCP_FORGED ? tcp_fail(star, TCP_UNAUTHENTIC, stream->rank, 0) : tcp_hangup(star, stream);
+}
+
 /* A frame that does not fit, with its header and, for a disagreement, ours. */
 static inline int tcp_misfit(tcp_star *star, int what, const tcp_stream *stream, const tcp_header *theirs,
                              const tcp_header *ours) {
@@ -127,13 +133,18 @@ static inline int tcp_control(tcp_star *star, tcp_stream *stream, const tcp_head
     stream->to = star->trouble.data;
     stream->to_left = header->length;
     int64_t deadline = tcp_now_ns() + TCP_SETTLE_NS;
-    while (stream->to_left && !stream->gone && tcp_now_ns() < deadline) {
-        if (tcp_fill(stream) == 0) {
+    while (tcp_filling(stream) && !stream->gone && tcp_now_ns() < deadline) {
+        ssize_t moved = tcp_fill(stream);
+        if (moved == TCP_FORGED)
+            return tcp_fail(star, TCP_UNAUTHENTIC, stream->rank, 0);
+        if (moved == 0) {
             struct pollfd one = {stream->fd, POLLIN, 0};
             poll(&one, 1, TCP_SLICE_MS);
         }
     }
-    star->trouble.bytes = (size_t)(header->length - stream->to_left);
+    /* Whom a sealed header blames is certain; a text whose tag has not come is not. */
+    bool whole = !stream->sealed || !tcp_filling(stream);
+    star->trouble.bytes = whole ? (size_t)(header->length - stream->to_left) : 0;
     stream->to_left = 0;
     return TCP_FAILED;
 }
@@ -147,17 +158,19 @@ static inline int tcp_last_words(tcp_star *star, tcp_stream *stream) {
         int what = tcp_control(star, stream, &header);
         if (what != TCP_OK)
             return what;
-        while (header.length) {
+        while (stream->payload_left || tcp_filling(stream)) {
+            uint64_t left = stream->payload_left;
             stream->to = star->trouble.data;
-            stream->to_left = header.length < TCP_TEXT_BYTES ? header.length : TCP_TEXT_BYTES;
+            stream->to_left = left < TCP_TEXT_BYTES ? left : TCP_TEXT_BYTES;
             ssize_t moved = tcp_fill(stream);
             stream->to_left = 0;
-            if (moved <= 0)
-                return tcp_hangup(star, stream); /* all it ever sent is here */
-            header.length -= (uint64_t)moved;
+            if (moved < 0)
+                return tcp_lost(star, stream, moved);
+            if (moved == 0 && stream->payload_left == left)
+                return tcp_hangup(star, stream); /* all it sent is here */
         }
     }
-    return found < 0 ? tcp_hangup(star, stream) : TCP_OK;
+    return found < 0 ? tcp_lost(star, stream, found) : TCP_OK;
 }
 
 static inline void tcp_begin(tcp_star *star) {
@@ -270,8 +283,7 @@ static inline void tcp_settle(tcp_star *star, int64_t patience_ns) {
     for (uint32_t i = 0; i < star->peers; i++) {
         if (!tcp_unsent(&star->streams[i]))
             continue;
-        star->streams[i].mute = true;
-        star->streams[i].out_first = star->streams[i].out_count = 0;
+        tcp_silence(&star->streams[i]);
     }
 }
 
@@ -317,17 +329,18 @@ static inline int tcp_work(tcp_star *star, const tcp_header *call, const void *m
     tcp_queue_piece(stream, mine, call->length);
     for (;;) {
         bool progress = tcp_flush(stream);
-        if (stream->to_left) {
+        if (tcp_filling(stream)) {
+            uint64_t before = stream->payload_left;
             ssize_t moved = tcp_fill(stream);
             if (moved < 0)
-                return tcp_hangup(star, stream);
-            progress = progress || moved > 0;
+                return tcp_lost(star, stream, moved);
+            progress = progress || moved > 0 || stream->payload_left < before;
             tcp_aim_next(star, stream, &next);
         } else if (!ended) {
             tcp_header header;
             int found = tcp_next_header(stream, greedy, &header);
             if (found < 0)
-                return tcp_hangup(star, stream);
+                return tcp_lost(star, stream, found);
             if (found > 0) {
                 tcp_progressed(star);
                 if (header.kind == TCP_WAITING)
@@ -351,7 +364,7 @@ static inline int tcp_work(tcp_star *star, const tcp_header *call, const void *m
                 continue;
             }
         }
-        if (ended && stream->to_left == 0 && !tcp_unsent(stream)) {
+        if (ended && !tcp_filling(stream) && !tcp_unsent(stream)) {
             if (stream->mute)
                 return tcp_last_words(star, stream);
             tcp_copy_rest(star);
@@ -366,7 +379,7 @@ static inline int tcp_work(tcp_star *star, const tcp_header *call, const void *m
         tcp_look_at_clock(star);
         if (tcp_is_silent(star, stream))
             return tcp_fail(star, TCP_SILENCE, stream->rank, 0);
-        short events = (ended && stream->to_left == 0 ? 0 : POLLIN) | (tcp_unsent(stream) ? POLLOUT : 0);
+        short events = (ended && !tcp_filling(stream) ? 0 : POLLIN) | (tcp_unsent(stream) ? POLLOUT : 0);
         star->polls[0] = (struct pollfd){stream->fd, (short)(events | POLLRDHUP), 0};
         int what = tcp_sleep(star, 1);
         if (what != TCP_OK)

@@ -56,8 +56,9 @@ class TcpConfig:
 
     `coordinator` is the host of rank 0, needed by the workers only; `port` 0 lets rank 0 take any free one.
     `connect_timeout_ms` bounds how long the group may take to assemble, `timeout_s` how long a collective waits
-    for a silent peer. With `token` set, only peers that prove to know it are let in. `listen_fd` is a bound
-    socket that a launcher passed to rank 0, so that nobody can take the port in between.
+    for a silent peer. With `token` set, only peers that prove to know it are let in, and beyond loopback every
+    message is authenticated; `authenticate` asks for that on loopback too. `listen_fd` is a bound socket that a
+    launcher passed to rank 0, so that nobody can take the port in between.
     """
 
     rank: int
@@ -72,6 +73,7 @@ class TcpConfig:
     tls_key: str | None = None
     tls_ca: str | None = None
     listen_fd: int | None = None
+    authenticate: bool = False
 
     def __post_init__(self) -> None:
         problems = _rank_problems("TCP", self.rank, self.size)
@@ -81,6 +83,8 @@ class TcpConfig:
             problems.append(f"COBRE_TCP_PORT: expected 0 to 65535, got {self.port}")
         if (self.tls_cert is None) != (self.tls_key is None):
             problems.append("COBRE_TCP_TLS_CERT and COBRE_TCP_TLS_KEY: expected both or neither")
+        if self.authenticate and self.token is None:
+            problems.append("COBRE_TCP_AUTH=always: expected a token to derive keys from, got none. Set COBRE_TCP_TOKEN")
         _refuse("tcp", problems)
         if self.rank > 0 and not self.coordinator:
             raise MissingConfiguration("tcp", ("COBRE_TCP_COORDINATOR",))
@@ -107,6 +111,7 @@ class TcpConfig:
         connect_timeout_ms = reader.number(int, "COBRE_TCP_CONNECT_TIMEOUT_MS", 30000)
         timeout_s = reader.number(float, "COBRE_TCP_TIMEOUT_SECS", 60.0)
         token = reader.text("COBRE_TCP_TOKEN")
+        auth = reader.choice("COBRE_TCP_AUTH", ("auto", "always"))
         tls_cert = reader.text("COBRE_TCP_TLS_CERT")
         tls_key = reader.text("COBRE_TCP_TLS_KEY")
         tls_ca = reader.text("COBRE_TCP_TLS_CA")
@@ -122,6 +127,7 @@ class TcpConfig:
             connect_timeout_ms=connect_timeout_ms,
             timeout_s=timeout_s,
             token=token,
+            authenticate=auth == "always",
             tls_cert=tls_cert,
             tls_key=tls_key,
             tls_ca=tls_ca,
@@ -168,6 +174,13 @@ class _Reader:
             self._malformed.append(f"{variable}: expected {kind}, got {value!r}")
             self._cause = error
             return convert("0")
+
+    def choice(self, variable: str, names: tuple[str, ...]) -> str:
+        """The value, one of `names`; the first of them where it is unset."""
+        value = self.text(variable) or names[0]
+        if value not in names:
+            self._malformed.append(f"{variable}: expected {' or '.join(names)}, got {value!r}")
+        return value
 
     def finish(self) -> None:
         """Raise if anything was missing or malformed."""

@@ -24,6 +24,7 @@ __all__ = [
     "rank_name",
     "silent",
     "stopped",
+    "unauthentic",
     "unexpected_frame",
     "unreachable",
 ]
@@ -116,6 +117,15 @@ def unexpected_frame(who: str, kind: int, block: int, offset: int, length: int) 
     return (
         f"protocol error: unexpected frame of {who} (kind {kind}, block {block}, offset {offset}, length {length}). "
         "Check that all ranks run the same version of pycobre."
+    )
+
+
+def unauthentic(who: str, peer: str) -> str:
+    """What arrived on a connection is not what its other end sent."""
+    return (
+        f"message authentication failed on the connection of {who} to {peer}: expected the next message of this run, got "
+        "bytes that were changed, repeated, reordered or left out on the way. Check what is between these hosts (proxies, "
+        "address translation), or use TLS (COBRE_TCP_TLS_CERT)."
     )
 
 

@@ -19,8 +19,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from pycobre.comm.config import TcpConfig
 from pycobre.comm.tcp.handshake import CoordinatorSide, ready, refusal
-from pycobre.comm.tcp.sockets import address_text, limit_retransmission, tune
+from pycobre.comm.tcp.sockets import Connection, address_text, limit_retransmission, seals, tune
 from pycobre.errors import InitializationFailed
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class _Guest:
 
 
 class Door:
-    """Accepts connections on `listener` for a run of `size` ranks.
+    """Accepts connections on `listener` for the run that `config` describes.
 
     `on_hangup(rank)` is called in the door's thread when a rank's connection ends during the run; while it
     returns False (a collective is going on, and will see for itself) it is called again shortly after.
@@ -60,29 +61,27 @@ class Door:
     def __init__(
         self,
         listener: socket.socket,
-        size: int,
-        token: str | None,
+        config: TcpConfig,
         *,
-        timeout_s: float,
         deadline: float,
         tls: ssl.SSLContext | None,
         on_hangup: Callable[[int], bool],
     ) -> None:
         self._listener = listener
-        self._size = size
-        self._token = token
-        self._timeout_s = timeout_s
+        self._config = config
+        self._size = config.size
+        self._timeout_s = config.timeout_s
         self._deadline = deadline
         self._tls = tls
         self._on_hangup = on_hangup
         self._guests: dict[int, _Guest] = {}
         self._changed = threading.Condition()
-        self._members: dict[int, tuple[socket.socket, str]] = {}
+        self._members: dict[int, Connection] = {}
         self._ranks: dict[int, int] = {}  # descriptor → rank
         self._refusals: list[str] = []
         self._started = False
         self._hung: list[int] = []
-        self._look_s = min(timeout_s / 4, _LONGEST_LOOK_S)
+        self._look_s = min(config.timeout_s / 4, _LONGEST_LOOK_S)
         self._look_at = time.monotonic() + self._look_s
         self._reopen_at: float | None = None
         self._stopping = False
@@ -93,8 +92,8 @@ class Door:
         self._thread = threading.Thread(target=self._run, name="pycobre-tcp-door", daemon=True)
         self._thread.start()
 
-    def wait_for_all(self) -> dict[int, tuple[socket.socket, str]]:
-        """Every rank's connection and address, once all are there; tells them that the run starts.
+    def wait_for_all(self) -> dict[int, Connection]:
+        """Every rank's connection, once all are there; tells them that the run starts.
 
         Raises `InitializationFailed` at the deadline, listing who came and who did not, and tells those who
         came.
@@ -105,14 +104,14 @@ class Door:
                 if left <= 0:
                     text = self._missing_text()
                     self._stopping = True  # who leaves now was told to
-                    for sock, _ in self._members.values():
-                        _send(sock, refusal(text))
+                    for member in self._members.values():
+                        _send(member.sock, refusal(text))
                     raise InitializationFailed("tcp", text)
                 self._changed.wait(left)
             self._started = True
             members = dict(sorted(self._members.items()))
-        for sock, _ in members.values():
-            _send(sock, ready())
+        for member in members.values():
+            _send(member.sock, ready())
         return members
 
     def close(self) -> None:
@@ -129,8 +128,8 @@ class Door:
         for guest in self._guests.values():
             guest.sock.close()
         if not self._started:
-            for sock, _ in self._members.values():
-                sock.close()
+            for member in self._members.values():
+                member.sock.close()
         self._wake_read.close()
         self._wake_write.close()
         self._listener.close()
@@ -165,7 +164,7 @@ class Door:
         if self._look_at <= now:
             self._look_at = now + self._look_s
             for rank in self._ranks.values():
-                limit_retransmission(self._members[rank][0], self._timeout_s)
+                limit_retransmission(self._members[rank].sock, self._timeout_s)
         self._hung = [rank for rank in self._hung if not self._on_hangup(rank)]
 
     def _accept(self) -> None:
@@ -191,7 +190,7 @@ class Door:
             sock.close()
             log.warning("tcp: dropped a connection from %s: %s", address, error)
             return
-        side = CoordinatorSide(self._size, self._token)
+        side = CoordinatorSide(self._size, self._config.token, seal=seals(self._config, str(peer[0])))
         guest = _Guest(sock, address, side, time.monotonic() + _HANDSHAKE_S, self._tls is not None)
         self._guests[sock.fileno()] = guest
         self._poller.register(sock, select.POLLIN)
@@ -234,10 +233,10 @@ class Door:
 
     def _admit(self, guest: _Guest, rank: int) -> None:
         with self._changed:
-            if rank in self._members and not self._started and _has_ended(self._members[rank][0]):
-                self._lose(self._members[rank][0].fileno())  # its successor was quicker than this news
+            if rank in self._members and not self._started and _has_ended(self._members[rank].sock):
+                self._lose(self._members[rank].sock.fileno())  # its successor was quicker than this news
             if rank in self._members:
-                reason = f"rank {rank} is here already, from {self._members[rank][1]}. Check COBRE_TCP_RANK."
+                reason = f"rank {rank} is here already, from {self._members[rank].address}. Check COBRE_TCP_RANK."
                 _send(guest.sock, guest.side.refuse(reason))
                 self._drop(guest, reason)
                 return
@@ -248,7 +247,7 @@ class Door:
             descriptor = guest.sock.fileno()
             del self._guests[descriptor]
             self._poller.modify(guest.sock, _GONE)
-            self._members[rank] = guest.sock, guest.address
+            self._members[rank] = Connection(guest.sock, guest.address, guest.side.keys)
             self._ranks[descriptor] = rank
             self._changed.notify_all()
         log.info("tcp: rank %d joined from %s", rank, guest.address)
@@ -259,10 +258,10 @@ class Door:
         self._poller.unregister(descriptor)
         with self._changed:
             if not self._started:
-                sock, address = self._members.pop(rank)
-                sock.close()
+                member = self._members.pop(rank)
+                member.sock.close()
                 if not self._stopping:
-                    log.warning("tcp: rank %d from %s left before the start", rank, address)
+                    log.warning("tcp: rank %d from %s left before the start", rank, member.address)
                 return
         self._hung.append(rank)
 
@@ -279,7 +278,7 @@ class Door:
 
     def _missing_text(self) -> str:
         missing = [rank for rank in range(1, self._size) if rank not in self._members]
-        came = ", ".join(f"rank {rank} from {where}" for rank, (_, where) in sorted(self._members.items()))
+        came = ", ".join(f"rank {rank} from {member.address}" for rank, member in sorted(self._members.items()))
         text = (
             f"{len(missing)} of {self._size} ranks did not arrive in time: missing "
             f"{', '.join(map(str, missing))}; arrived: {came or 'nobody'}"

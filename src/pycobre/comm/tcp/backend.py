@@ -34,6 +34,7 @@ from pycobre.comm.tcp.acceptor import Door
 from pycobre.comm.tcp.engine import Alone, Engine, Refusing, linger, make_engine
 from pycobre.comm.tcp.failure import Trouble, What, explain, failure
 from pycobre.comm.tcp.join import join
+from pycobre.comm.tcp.mac import SessionKeys
 from pycobre.comm.tcp.wire import REDUCE_CODES, dtype_code, failure_frame, layout_code, shutdown_frame
 from pycobre.errors import CollectiveFailed
 
@@ -63,12 +64,14 @@ class TcpBackend(Communicator, SharedMemoryProvider):
     def __init__(self, config: TcpConfig, *, on_listening: Callable[[int], None] | None = None) -> None:
         super().__init__(config.rank, config.size)
         self._timeout_s = config.timeout_s
+        self._tls = config.uses_tls
         self._turn = threading.Lock()  # held by whoever uses the connections: a collective, or the door
         self._failure: Trouble | None = None
         self._leaving: Trouble | None = None
         self._door: Door | None = None
         self._sockets: dict[int, socket.socket] = {}
         self._addresses: dict[int, str] = {}
+        self._keys: dict[int, SessionKeys] = {}
         self._port = config.port
         self._star: Engine = Alone()
         _open_backends.add(self)
@@ -77,10 +80,8 @@ class TcpBackend(Communicator, SharedMemoryProvider):
                 if config.rank == 0:
                     self._coordinate(config, on_listening)
                 else:
-                    sock = join(config)
-                    self._sockets = {0: sock}
-                    self._addresses = {0: tcp_sockets.address_text(sock.getpeername())}
-                self._star = make_engine(config, self._sockets)
+                    self._connected({0: join(config)})
+                self._star = make_engine(config, self._sockets, self._keys)
 
     @property
     def port(self) -> int:
@@ -105,9 +106,7 @@ class TcpBackend(Communicator, SharedMemoryProvider):
         )
         self._door = Door(
             listener,
-            self._size,
-            config.token,
-            timeout_s=config.timeout_s,
+            config,
             deadline=time.monotonic() + config.connect_timeout_ms / 1000,
             tls=tls,
             on_hangup=self._hung_up,
@@ -115,12 +114,22 @@ class TcpBackend(Communicator, SharedMemoryProvider):
         try:
             if on_listening is not None:
                 on_listening(self._port)
-            members = self._door.wait_for_all()
+            self._connected(self._door.wait_for_all())
         except BaseException:
             self._door.close()
             raise
-        self._sockets = {rank: sock for rank, (sock, _) in members.items()}
-        self._addresses = {rank: address for rank, (_, address) in members.items()}
+
+    def _connected(self, peers: dict[int, tcp_sockets.Connection]) -> None:
+        self._sockets = {rank: peer.sock for rank, peer in peers.items()}
+        self._addresses = {rank: peer.address for rank, peer in peers.items()}
+        self._keys = {rank: peer.keys for rank, peer in peers.items() if peer.keys is not None}
+        for rank, address in self._addresses.items():
+            log.debug("tcp: messages with rank %d at %s are %s", rank, address, self._protection(rank))
+
+    def _protection(self, rank: int) -> str:
+        if rank in self._keys:
+            return "authenticated"
+        return "encrypted" if self._tls else "neither authenticated nor encrypted"
 
     def _allgatherv(
         self, sequence: int, send: Buffer, recv: Buffer, counts: tuple[int, ...], displs: tuple[int, ...]

@@ -9,7 +9,7 @@ import numpy as np
 
 from pycobre.comm.fold import ReduceOp, fold_into
 from pycobre.comm.tcp.failure import Trouble, What
-from pycobre.comm.tcp.star import EMPTY, GONE, Array, Star, as_bytes, control, hangup, last_words, wait_for
+from pycobre.comm.tcp.star import EMPTY, GONE, Array, Star, as_bytes, control, connection_failure, last_words, wait_for
 from pycobre.comm.tcp.stream import Stream
 from pycobre.comm.tcp.wire import SMALL_BYTES, Call, Kind
 
@@ -117,7 +117,7 @@ class _Leg:
     @property
     def hungry(self) -> bool:
         """Whether the next thing must come from this worker; when folding, one ahead of the others waits."""
-        return not self.entered or bool(self.stream.targets)
+        return not self.entered or self.stream.filling
 
 
 class _Collective:
@@ -147,7 +147,7 @@ class _Collective:
                 try:
                     moved, trouble = self._take(leg)
                 except (EOFError, OSError) as error:
-                    moved, trouble = True, hangup(leg.stream, error)
+                    moved, trouble = True, connection_failure(leg.stream, error)
                 if trouble is not None:
                     return progressed, trouble
                 if moved:
@@ -213,10 +213,11 @@ class _Collective:
             self._absent -= 1
             self._aim(leg)
             return True, None
+        before = stream.counted
         moved = stream.fill_targets()
-        leg.missing -= moved
+        leg.missing -= stream.counted - before
         if self._fold is None:
-            self._ready[stream.rank] += moved
+            self._ready[stream.rank] += stream.counted - before
         return moved > 0, None
 
     def _header(self, kind: Kind, length: int = 0) -> bytes:
@@ -233,7 +234,7 @@ class _Collective:
         leg.stream.targets = [target] if len(target) else []
 
     def _advance_fold(self) -> None:
-        if self._fold is None or self._absent or any(leg.stream.targets for leg in self._legs):
+        if self._fold is None or self._absent or any(leg.stream.filling for leg in self._legs):
             return
         if self._ready[0] < len(self._blocks[0]):
             self._ready[0] = self._fold.fold()

@@ -13,6 +13,8 @@ from pycobre.comm.config import TcpConfig
 from pycobre.comm.fold import fold_into
 from pycobre.comm.tcp.collect import CoordinatorStar
 from pycobre.comm.tcp.failure import Trouble
+from pycobre.comm.tcp.mac import SessionKeys
+from pycobre.comm.tcp.sealed import SealedStream
 from pycobre.comm.tcp.star import Star, WorkerStar
 from pycobre.comm.tcp.stream import Stream
 from pycobre.comm.tcp.wire import REDUCE_CODES, DtypeCode
@@ -22,7 +24,7 @@ try:
 except ImportError:  # no compiler when pycobre was installed
     native = None  # type: ignore[assignment]
 
-__all__ = ["Alone", "Engine", "Refusing", "linger", "make_engine"]
+__all__ = ["Alone", "Engine", "Refusing", "linger", "make_engine", "python_engine"]
 
 Array = np.ndarray[Any, Any]
 Fields = tuple[int, int, int, bytes]
@@ -61,19 +63,36 @@ class Engine(Protocol):
     def interrupt(self) -> None: ...
 
 
-def make_engine(config: TcpConfig, sockets: dict[int, socket.socket]) -> Engine:
-    """The fastest engine for these connections."""
+def make_engine(
+    config: TcpConfig, sockets: dict[int, socket.socket], keys: dict[int, SessionKeys] | None = None
+) -> Engine:
+    """The fastest engine for these connections; those of ranks that have `keys` carry authenticated frames."""
+    if config.uses_tls or native is None:
+        return python_engine(config, sockets, keys)
+    descriptors = []
+    for sock in sockets.values():
+        sock.setblocking(False)
+        descriptors.append(sock.fileno())
+    found = tuple((keys or {}).get(rank) for rank in sockets)
+    return native.Star(config.rank, config.size, tuple(descriptors), found, config.timeout_s, _fold_bytes)
+
+
+def python_engine(
+    config: TcpConfig, sockets: dict[int, socket.socket], keys: dict[int, SessionKeys] | None = None
+) -> Star:
+    """The engine that runs everywhere."""
+    streams = [_stream(config, rank, sock, (keys or {}).get(rank)) for rank, sock in sockets.items()]
+    if config.rank == 0:
+        return CoordinatorStar(0, config.size, streams, config.timeout_s)
+    return WorkerStar(config.rank, config.size, streams[0], config.timeout_s)
+
+
+def _stream(config: TcpConfig, rank: int, sock: socket.socket, keys: SessionKeys | None) -> Stream:
     if config.uses_tls:
         from pycobre.comm.tcp.tls import TlsStream
 
-        return _python_engine(config, [TlsStream(sock, rank) for rank, sock in sockets.items()])
-    if native is not None:
-        descriptors = []
-        for sock in sockets.values():
-            sock.setblocking(False)
-            descriptors.append(sock.fileno())
-        return native.Star(config.rank, config.size, tuple(descriptors), config.timeout_s, _fold_bytes)
-    return _python_engine(config, [Stream(sock, rank) for rank, sock in sockets.items()])
+        return TlsStream(sock, rank)
+    return Stream(sock, rank) if keys is None else SealedStream(sock, rank, keys)
 
 
 def _fold_bytes(letter: int, itemsize: int, reduce: int, out: memoryview, parts: list[memoryview]) -> None:
@@ -81,12 +100,6 @@ def _fold_bytes(letter: int, itemsize: int, reduce: int, out: memoryview, parts:
     dtype = np.dtype(f"{chr(letter)}{itemsize}")
     op = next(op for op, code in REDUCE_CODES.items() if code == reduce)
     fold_into(np.frombuffer(out, dtype), [np.frombuffer(part, dtype) for part in parts], op)
-
-
-def _python_engine(config: TcpConfig, streams: list[Stream]) -> Star:
-    if config.rank == 0:
-        return CoordinatorStar(0, config.size, streams, config.timeout_s)
-    return WorkerStar(config.rank, config.size, streams[0], config.timeout_s)
 
 
 class Alone:

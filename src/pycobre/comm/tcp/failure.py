@@ -23,6 +23,7 @@ class What(enum.IntEnum):
     MALFORMED = 5  # a frame that cannot be; `data` is its header
     SILENCE = 6  # nothing was heard from the peer for the whole timeout
     INTERRUPTED = 7  # another thread, or a signal handler, aborted
+    UNAUTHENTIC = 8  # a tag was wrong: the bytes are not those that the peer sent next
 
 
 class Trouble(NamedTuple):
@@ -60,6 +61,9 @@ def explain(
             return rank, failure_text.unexpected_frame(who, *place)
         case What.SILENCE:
             return rank, failure_text.silent(who, timeout_s, "COBRE_TCP_TIMEOUT_SECS")
+        case What.UNAUTHENTIC:
+            # The star has one connection per worker, so the worker's number names it on every rank.
+            return max(rank, my_rank), failure_text.unauthentic(f"rank {my_rank}", who)
         case What.INTERRUPTED:
             return my_rank, f"rank {my_rank} was interrupted"
     if trouble.number in (errno.ETIMEDOUT, errno.EHOSTUNREACH, errno.ENETUNREACH):

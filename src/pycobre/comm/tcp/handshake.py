@@ -1,17 +1,22 @@
 """How a worker and the coordinator come to trust each other, without any input or output.
 
     worker                                       coordinator
-    HELLO  magic version token? rank size N_w →
-                                               ← CHALLENGE  N_c
+    HELLO  magic version flags rank size N_w  →
+                                               ← CHALLENGE  flags N_c
     PROOF  HMAC(token, "worker" …)            →
                                                ← WELCOME    HMAC(token, "coordinator" …), time left
                                                  … until every rank is in …
                                                ← READY
 
-Both proofs cover the role, the whole HELLO (version, rank, size, nonce) and the coordinator's nonce, so neither
-can be replayed in another connection or sent back to its author. The token itself never travels. The worker
-proves first: a stranger gets nothing to try passwords on. Instead of its next message the coordinator may send
-REFUSED and a sentence. Magic and version are the first bytes in each direction and will be in every version.
+Both proofs cover the role, the whole HELLO (version, flags, rank, size, nonce) and the whole CHALLENGE (flags, nonce),
+that of the coordinator also the time left, so neither can be replayed in another connection or sent back to its author,
+and nothing in them can be changed on the way. The token itself never travels. The worker proves first: an
+unauthenticated peer gets nothing to try passwords on. Instead of its next message the coordinator may send REFUSED and
+a sentence. Magic and version are the first bytes in each direction and will be in every version.
+
+The flags say whether there is a token and whether the frames that follow are authenticated (`sealed`): they are if
+either end asks for it, the worker in its HELLO, the coordinator in its CHALLENGE, which is the decision. The session
+keys come from the token, the HELLO and the CHALLENGE (`mac.session_keys`).
 
 Without a token both sides use an empty key: the proof then protects nothing, and the backend allows that on
 loopback only.
@@ -24,10 +29,12 @@ import hmac
 import secrets
 import struct
 
+from pycobre.comm.tcp.mac import SessionKeys, session_keys
+
 __all__ = ["CoordinatorSide", "Stage", "WorkerSide", "ready", "refusal"]
 
 MAGIC = b"pycobre\n"
-VERSION = 1
+VERSION = 2
 NONCE_BYTES = 32
 PROOF_BYTES = 32
 MAX_REFUSAL_BYTES = 4096
@@ -36,7 +43,9 @@ _HELLO = struct.Struct("<8sHHII32s")  # magic, version, flags, rank, size, nonce
 _REPLY = struct.Struct("<8sHHI")  # magic, version, stage, length of what follows
 _WELCOME = struct.Struct("<32sI")  # proof, milliseconds left for the others to arrive
 _PREFIX = struct.Struct("<8sH")
+_CHALLENGE = struct.Struct("<H32s")  # flags, nonce
 _HAS_TOKEN = 1
+_SEALED = 2  # frames are authenticated
 _U32 = 0xFFFFFFFF
 
 
@@ -51,7 +60,7 @@ class Stage(enum.IntEnum):
 
 # What the coordinator may say next, with the length of its body, after what it said last.
 _NEXT: dict[Stage | None, tuple[Stage, int]] = {
-    None: (Stage.CHALLENGE, NONCE_BYTES),
+    None: (Stage.CHALLENGE, _CHALLENGE.size),
     Stage.CHALLENGE: (Stage.WELCOME, _WELCOME.size),
     Stage.WELCOME: (Stage.READY, 0),
 }
@@ -62,13 +71,15 @@ class CoordinatorSide:
 
     `wanted` says how many bytes may be read next: never more, so that nothing of what follows the handshake
     is swallowed, and no peer can make us hold more than a hundred bytes. In the end either `rank` is set, for
-    a peer whose proof is good, or `refused` says why the connection is to be closed.
+    a peer whose proof is good, or `refused` says why the connection is to be closed. `seal` asks for authenticated
+    frames; `keys` are those of the frames that follow, None if they are not authenticated.
     """
 
-    def __init__(self, size: int, token: str | None) -> None:
+    def __init__(self, size: int, token: str | None, *, seal: bool = False) -> None:
         self._size = size
         self._token = token
-        self._nonce = secrets.token_bytes(NONCE_BYTES)
+        self._seal = seal
+        self._challenge_sent = b""
         self._data = b""
         self._hello: bytes | None = None
         self.rank: int | None = None
@@ -98,7 +109,16 @@ class CoordinatorSide:
 
     def welcome(self, left_ms: int) -> bytes:
         """The coordinator's own proof, for a peer whose rank turned out to be free."""
-        return _reply(Stage.WELCOME, _WELCOME.pack(self._proof(b"coordinator"), min(max(left_ms, 0), _U32)))
+        left_ms = min(max(left_ms, 0), _U32)
+        return _reply(Stage.WELCOME, _WELCOME.pack(self._proof(b"coordinator", left_ms), left_ms))
+
+    @property
+    def keys(self) -> SessionKeys | None:
+        """The keys of the frames that follow, once the peer has proven to know the token."""
+        if self.rank is None or self._token is None or not self._seal:
+            return None
+        assert self._hello is not None
+        return session_keys(self._token, self._hello + self._challenge_sent, coordinator=True)
 
     def refuse(self, reason: str) -> bytes:
         """End the handshake; returns the message that tells the peer why."""
@@ -136,7 +156,10 @@ class CoordinatorSide:
                 else "the worker has a token and the coordinator none"
             )
             return self.refuse(f"{who}: set the same COBRE_TCP_TOKEN on every rank")
-        return _reply(Stage.CHALLENGE, self._nonce)
+        self._seal = ours and (self._seal or bool(flags & _SEALED))
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        self._challenge_sent = _CHALLENGE.pack(_flags(self._token, self._seal), nonce)
+        return _reply(Stage.CHALLENGE, self._challenge_sent)
 
     def _verify(self, proof: bytes) -> bytes:
         assert self._hello is not None
@@ -150,24 +173,26 @@ class CoordinatorSide:
         self.rank = rank
         return b""
 
-    def _proof(self, role: bytes) -> bytes:
+    def _proof(self, role: bytes, left_ms: int = 0) -> bytes:
         assert self._hello is not None
-        return _proof(self._token, role, self._hello, self._nonce)
+        return _proof(self._token, role, self._hello, self._challenge_sent, left_ms)
 
 
 class WorkerSide:
     """The worker's half: send `hello`, then feed replies until `stage` is READY or `refused` says why not.
 
-    `server` names the coordinator in the sentences.
+    `server` names the coordinator in the sentences. `seal` asks for authenticated frames; `keys` are those of the
+    frames that follow, None if they are not authenticated.
     """
 
-    def __init__(self, rank: int, size: int, token: str | None, server: str) -> None:
+    def __init__(self, rank: int, size: int, token: str | None, server: str, *, seal: bool = False) -> None:
         self._rank = rank
         self._size = size
         self._token = token
         self._server = server
+        self._seal = seal
         self._nonce = secrets.token_bytes(NONCE_BYTES)
-        self._peer_nonce = b""
+        self._challenge = b""
         self._data = b""
         self.stage: Stage | None = None
         self.refused: str | None = None
@@ -176,8 +201,17 @@ class WorkerSide:
     @property
     def hello(self) -> bytes:
         """The first message."""
-        flags = 0 if self._token is None else _HAS_TOKEN
+        flags = _flags(self._token, self._seal)
         return _HELLO.pack(MAGIC, VERSION, flags, self._rank, self._size, self._nonce)
+
+    @property
+    def keys(self) -> SessionKeys | None:
+        """The keys of the frames that follow, once the coordinator has proven to know the token."""
+        if self.stage not in (Stage.WELCOME, Stage.READY) or self._token is None:
+            return None
+        if not _CHALLENGE.unpack(self._challenge)[0] & _SEALED:
+            return None
+        return session_keys(self._token, self.hello + self._challenge, coordinator=False)
 
     @property
     def wanted(self) -> int:
@@ -200,16 +234,23 @@ class WorkerSide:
             return b""
         self.stage = stage
         if stage is Stage.CHALLENGE:
-            self._peer_nonce = body
+            self._challenge = body
+            flags = _CHALLENGE.unpack(body)[0]
+            if flags & _SEALED < _flags(self._token, self._seal) & _SEALED:
+                self.refused = (
+                    f"{self._server} does not authenticate frames although this rank asked for it: something on "
+                    "the way changes the handshake. Check what is between these hosts."
+                )
+                return b""
             return self._proof(b"worker")
         if stage is Stage.WELCOME:
             proof, self.left_ms = _WELCOME.unpack(body)
-            if not hmac.compare_digest(proof, self._proof(b"coordinator")):
+            if not hmac.compare_digest(proof, self._proof(b"coordinator", self.left_ms)):
                 self.refused = f"{self._server} could not prove that it knows COBRE_TCP_TOKEN"
         return b""
 
-    def _proof(self, role: bytes) -> bytes:
-        return _proof(self._token, role, self.hello, self._peer_nonce)
+    def _proof(self, role: bytes, left_ms: int = 0) -> bytes:
+        return _proof(self._token, role, self.hello, self._challenge, left_ms)
 
     def _problem(self) -> str | None:
         """What is wrong with the reply as far as it has arrived."""
@@ -250,5 +291,10 @@ def _reply(stage: Stage, body: bytes) -> bytes:
     return _REPLY.pack(MAGIC, VERSION, stage, len(body)) + body
 
 
-def _proof(token: str | None, role: bytes, hello: bytes, coordinator_nonce: bytes) -> bytes:
-    return hmac.digest((token or "").encode(), role.ljust(16, b"\0") + hello + coordinator_nonce, "sha256")
+def _flags(token: str | None, seal: bool) -> int:
+    return 0 if token is None else _HAS_TOKEN | (_SEALED if seal else 0)
+
+
+def _proof(token: str | None, role: bytes, hello: bytes, challenge: bytes, left_ms: int) -> bytes:
+    covered = role.ljust(16, b"\0") + hello + challenge + left_ms.to_bytes(4, "little")
+    return hmac.digest((token or "").encode(), covered, "sha256")

@@ -8,7 +8,7 @@ import time
 
 from pycobre.comm.config import TcpConfig
 from pycobre.comm.tcp.handshake import Stage, WorkerSide
-from pycobre.comm.tcp.sockets import address_text, is_loopback, tune
+from pycobre.comm.tcp.sockets import Connection, address_text, is_loopback, seals, tune
 from pycobre.errors import InitializationFailed
 
 __all__ = ["join"]
@@ -22,7 +22,7 @@ _LAST_ATTEMPT_S = 0.25
 _GRACE_S = 2.0
 
 
-def join(config: TcpConfig) -> socket.socket:
+def join(config: TcpConfig) -> Connection:
     """A connection to the coordinator, both sides proven, all ranks present.
 
     Ranks may start in any order: whatever may pass (nobody listens yet, the name is not known yet, the host
@@ -37,7 +37,7 @@ def join(config: TcpConfig) -> socket.socket:
         for family, address in _resolve(config):
             attempts += 1
             outcome = _attempt(config, family, address, deadline)
-            if isinstance(outcome, socket.socket):
+            if isinstance(outcome, Connection):
                 return outcome
             reason = f"{address_text(address)}: {outcome}"
         reason = reason or f"the name {config.coordinator!r} is not known here"
@@ -65,7 +65,7 @@ def _resolve(config: TcpConfig) -> list[tuple[socket.AddressFamily, tuple[str, i
 
 def _attempt(
     config: TcpConfig, family: socket.AddressFamily, address: tuple[str, int], deadline: float
-) -> socket.socket | str:
+) -> Connection | str:
     """The finished connection, or why this attempt failed although another may not."""
     if config.token is None and not is_loopback(address[0]):
         raise InitializationFailed(
@@ -79,9 +79,12 @@ def _attempt(
         sock.connect(address)
         tune(sock, config.timeout_s)
         sock = _secured(config, sock)
-        refused = _handshake(config, sock, address_text(address), deadline)
-        if refused is None:
-            return sock
+        side = WorkerSide(
+            config.rank, config.size, config.token, address_text(address), seal=seals(config, address[0])
+        )
+        _handshake(side, sock, deadline)
+        if side.refused is None:
+            return Connection(sock, address_text(address), side.keys)
     except (OSError, EOFError) as error:
         sock.close()
         if _is_final(config, error):
@@ -91,12 +94,11 @@ def _attempt(
         sock.close()
         raise
     sock.close()
-    raise InitializationFailed("tcp", refused)
+    raise InitializationFailed("tcp", side.refused)
 
 
-def _handshake(config: TcpConfig, sock: socket.socket, server: str, deadline: float) -> str | None:
-    """Run the handshake to its end; returns why the coordinator does not let us in, or None if it does."""
-    side = WorkerSide(config.rank, config.size, config.token, server)
+def _handshake(side: WorkerSide, sock: socket.socket, deadline: float) -> None:
+    """Run the handshake to its end: all ranks are there, or `side.refused` says why this one is not let in."""
     sock.settimeout(_patience(deadline))
     sock.sendall(side.hello)
     while side.stage is not Stage.READY:
@@ -106,12 +108,11 @@ def _handshake(config: TcpConfig, sock: socket.socket, server: str, deadline: fl
         stage = side.stage
         answer = side.feed(data)
         if side.refused is not None:
-            return side.refused
+            return
         if answer:
             sock.sendall(answer)
         if side.stage is Stage.WELCOME and stage is not Stage.WELCOME:
             sock.settimeout(side.left_ms / 1000 + _GRACE_S)
-    return None
 
 
 def _secured(config: TcpConfig, sock: socket.socket) -> socket.socket:

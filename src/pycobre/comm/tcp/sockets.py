@@ -5,14 +5,25 @@ from __future__ import annotations
 import ipaddress
 import socket
 from contextlib import suppress
+from dataclasses import dataclass
 
 from pycobre.comm.config import TcpConfig
+from pycobre.comm.tcp.mac import SessionKeys
 from pycobre.errors import InitializationFailed
 
-__all__ = ["address_text", "is_loopback", "limit_retransmission", "listen", "tune"]
+__all__ = ["Connection", "address_text", "is_loopback", "limit_retransmission", "listen", "seals", "tune"]
 
 _BACKLOG = 256
 _RETRANSMITS_AT = 2  # in struct tcp_info of Linux: a byte that counts what was sent again and not answered
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A connection to another rank after the handshake; with `keys`, its frames are authenticated."""
+
+    sock: socket.socket
+    address: str
+    keys: SessionKeys | None
 
 
 def listen(config: TcpConfig) -> socket.socket:
@@ -84,6 +95,14 @@ def is_loopback(host: str) -> bool:
     address = ipaddress.ip_address(host)
     mapped = getattr(address, "ipv4_mapped", None)
     return (mapped or address).is_loopback
+
+
+def seals(config: TcpConfig, host: str) -> bool:
+    """Whether this end asks for authenticated frames on a connection to `host`.
+
+    Always beyond loopback; TLS authenticates by itself, and without a token there is no key.
+    """
+    return config.token is not None and not config.uses_tls and (config.authenticate or not is_loopback(host))
 
 
 def address_text(address: tuple[str, int] | tuple[str, int, int, int] | tuple[int, bytes]) -> str:

@@ -23,14 +23,13 @@ import select
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from pycobre.comm.fold import ReduceOp, fold_into
 from pycobre.comm.tcp.failure import Trouble, What
-from pycobre.comm.tcp.stream import Stream
+from pycobre.comm.tcp.stream import Stream, WrongTag
 from pycobre.comm.tcp.wire import (
     CALL_BYTES,
     MAX_TEXT_BYTES,
@@ -44,7 +43,7 @@ from pycobre.comm.tcp.wire import (
     folds_at_coordinator,
 )
 
-__all__ = ["EMPTY", "GONE", "Star", "WorkerStar", "as_bytes", "control", "hangup", "last_words", "wait_for"]
+__all__ = ["EMPTY", "GONE", "Star", "WorkerStar", "as_bytes", "control", "connection_failure", "last_words", "wait_for"]
 
 Array = np.ndarray[Any, Any]
 
@@ -213,7 +212,7 @@ class WorkerStar(Star):
         while True:
             moved = stream.flush()
             try:
-                if stream.targets:
+                if stream.filling:
                     moved += stream.fill_targets()
                 elif not ended:
                     header = stream.next_header(greedy=greedy)
@@ -229,13 +228,13 @@ class WorkerStar(Star):
                         left -= header.length
                         ended = header.kind != Kind.CHUNK
             except (EOFError, OSError) as error:
-                return hangup(stream, error)
-            if ended and not stream.targets and not stream.unsent:
+                return connection_failure(stream, error)
+            if ended and not stream.filling and not stream.unsent:
                 return None
             if moved:
                 self._progressed(stream)
                 continue
-            events = (0 if ended and not stream.targets else select.POLLIN) | (
+            events = (0 if ended and not stream.filling else select.POLLIN) | (
                 select.POLLOUT if stream.unsent else 0
             )
             waited = self._pause([(stream, events)], [stream])
@@ -273,12 +272,16 @@ def control(stream: Stream, header: Header) -> Trouble | None:
     if text:
         stream.targets = [memoryview(text)]
     deadline = time.monotonic() + _SETTLE_S
-    # Whom the frame blames is known already: a reason that breaks off is still one.
-    with suppress(EOFError, OSError):
-        while stream.targets and time.monotonic() < deadline:
+    # Whom the frame blames is known already: a reason that breaks off is still one, unless it had to be verified.
+    try:
+        while stream.filling and time.monotonic() < deadline:
             if not stream.fill_targets():
                 wait_for([(stream, select.POLLIN)], deadline - time.monotonic())
-    missing = sum(map(len, stream.targets))
+    except WrongTag as error:
+        return connection_failure(stream, error)
+    except (EOFError, OSError):
+        pass
+    missing = len(text) if stream.sealed and stream.filling else sum(map(len, stream.targets))
     stream.targets = []
     return Trouble(What.FAILURE, header.block, 0, bytes(text[: len(text) - missing]))
 
@@ -295,19 +298,23 @@ def last_words(stream: Stream) -> Trouble | None:
             if trouble is not None:
                 return trouble
             left = header.length
-            while left:
-                stream.targets = [passed_over[: min(left, len(passed_over))]]
+            while left or stream.filling:
+                stream.targets = [passed_over[: min(left, len(passed_over))]] if left else []
+                wanted = sum(map(len, stream.targets))
                 moved = stream.fill_targets()
+                rest = sum(map(len, stream.targets))
                 if not moved:  # it has hung up, so all it ever sent is here
                     return Trouble(What.HANGUP, stream.rank)
-                left -= moved
+                left -= wanted - rest
     except (EOFError, OSError) as error:
-        return hangup(stream, error)
+        return connection_failure(stream, error)
     return None
 
 
-def hangup(stream: Stream, error: EOFError | OSError) -> Trouble:
-    """The trouble that the end of a connection is."""
+def connection_failure(stream: Stream, error: EOFError | OSError) -> Trouble:
+    """The trouble that the end of a connection, or a wrong tag on it, is."""
+    if isinstance(error, WrongTag):
+        return Trouble(What.UNAUTHENTIC, stream.rank)
     return Trouble(What.HANGUP, stream.rank, (error.errno or 0) if isinstance(error, OSError) else 0)
 
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import socket
 from collections import deque
+from itertools import islice
 
 from pycobre.comm.tcp.wire import HEADER, Header
 
-__all__ = ["Stream"]
+__all__ = ["Stream", "WrongTag"]
 
 _BUFFER_BYTES = 64 * 1024
+_PARTS = 8  # pieces of memory that one system call is given: a whole small frame, also with tags
+
+
+class WrongTag(ConnectionError):
+    """Authentication failed: what arrived is not what the peer sent next."""
 
 
 class Stream:
@@ -21,16 +27,25 @@ class Stream:
     it went, which may be the reason, is still to be read.
     """
 
+    sealed = False
+    header_bytes = HEADER.size
+
     def __init__(self, sock: socket.socket, rank: int) -> None:
         sock.setblocking(False)
         self.sock = sock
         self.rank = rank
         self.mute = False
         self.targets: list[memoryview] = []
+        self.counted = 0  # bytes of payloads that may be used
         self._buffer = memoryview(bytearray(_BUFFER_BYTES))
         self._start = 0
         self._end = 0
         self._queue: deque[memoryview] = deque()
+
+    @property
+    def filling(self) -> bool:
+        """Whether bytes of a payload are still to come."""
+        return bool(self.targets)
 
     @property
     def unsent(self) -> bool:
@@ -43,7 +58,7 @@ class Stream:
         `greedy` reads ahead into the buffer; without it not a byte of the payload is read, so that a large
         one need not be copied out of the buffer.
         """
-        missing = HEADER.size - (self._end - self._start)
+        missing = self.header_bytes - (self._end - self._start)
         if missing > 0:
             if self._start == self._end:
                 self._start = self._end = 0
@@ -55,29 +70,21 @@ class Stream:
             self._end += got
             if got < missing:
                 return None
-        header = Header.parse(self._buffer[self._start : self._end])
-        self._start += HEADER.size
-        return header
+        data = self._buffer[self._start : self._start + self.header_bytes]
+        self._check_header(data)
+        self._start += self.header_bytes
+        return Header.parse(data)
 
     def fill_targets(self) -> int:
         """Move what has arrived of the payload into `targets`; returns the number of bytes moved."""
         moved = 0
         while self.targets:
-            target = self.targets[0]
-            buffered = min(self._end - self._start, len(target))
-            if buffered:
-                target[:buffered] = self._buffer[self._start : self._start + buffered]
-                self._start += buffered
-                got = buffered
-            else:
-                got = self._receive(target)
+            wanted = len(self.targets[0])
+            got = self._fill(self.targets, wanted)
             moved += got
-            if got == len(target):
-                self.targets.pop(0)
-                continue
-            self.targets[0] = target[got:]
-            if not buffered:
+            if got < wanted:
                 break
+        self.counted += moved
         return moved
 
     def queue(self, *parts: bytes | memoryview) -> None:
@@ -109,6 +116,25 @@ class Stream:
         self._queue.clear()
         self.sock.close()
 
+    def _check_header(self, data: memoryview) -> None:
+        """Where frames carry tags: raise unless that of the header is right."""
+
+    def _fill(self, targets: list[memoryview], limit: int) -> int:
+        """Move up to `limit` bytes into the first target, from what was read ahead or else from the socket."""
+        target = targets[0][:limit]
+        buffered = min(self._end - self._start, len(target))
+        if buffered:
+            target[:buffered] = self._buffer[self._start : self._start + buffered]
+            self._start += buffered
+            got = buffered
+        else:
+            got = self._receive(target)
+        if got == len(targets[0]):
+            targets.pop(0)
+        elif got:
+            targets[0] = targets[0][got:]
+        return got
+
     def _receive(self, view: memoryview) -> int:
         try:
             got = self.sock.recv_into(view)
@@ -120,6 +146,6 @@ class Stream:
 
     def _send(self, parts: deque[memoryview]) -> int:
         try:
-            return self.sock.sendmsg([parts[0], parts[1]] if len(parts) > 1 else [parts[0]])
+            return self.sock.sendmsg(list(islice(parts, _PARTS)))
         except BlockingIOError:
             return 0
