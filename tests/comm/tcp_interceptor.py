@@ -126,9 +126,7 @@ def ending(source: socket.socket, target: socket.socket) -> Iterator[None]:
 def intercepting(port: int, attack: Attack | None, *, authenticated: bool = True) -> Iterator[Interceptor]:
     """An interceptor of one connection to a coordinator's port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        found = Interceptor(
-            listener, port, attack, authenticated, threading.Event(), {UP: 0, DOWN: 0}
-        )
+        found = Interceptor(listener, port, attack, authenticated, threading.Event(), {UP: 0, DOWN: 0})
         thread = threading.Thread(target=found.serve)
         thread.start()
         try:

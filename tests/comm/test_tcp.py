@@ -44,7 +44,15 @@ def pattern(rank: int, nbytes: int) -> np.ndarray[Any, Any]:
 
 
 SIZES = [0, 1, SMALL_BYTES // 3, SMALL_BYTES - 1, SMALL_BYTES, SMALL_BYTES + 1]
-SIZES += [WINDOW_BYTES - 8, WINDOW_BYTES, WINDOW_BYTES + 8, CHUNK_BYTES - 1, CHUNK_BYTES, CHUNK_BYTES + 1, 3 * CHUNK_BYTES + 5]
+SIZES += [
+    WINDOW_BYTES - 8,
+    WINDOW_BYTES,
+    WINDOW_BYTES + 8,
+    CHUNK_BYTES - 1,
+    CHUNK_BYTES,
+    CHUNK_BYTES + 1,
+    3 * CHUNK_BYTES + 5,
+]
 
 
 def move_sizes(comm: Communicator) -> None:

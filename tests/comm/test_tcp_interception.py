@@ -1,4 +1,4 @@
-"""Somebody on the path forwards the handshake and attacks a frame: a named error on every rank, never a wrong number."""
+"""Somebody on the path attacks a frame after the handshake: a named error on every rank, never a wrong number."""
 
 from __future__ import annotations
 
@@ -60,16 +60,19 @@ class Group:
 @contextmanager
 def intercepted(attack: Attack | None, **options: Any) -> Iterator[Group]:
     options = {"authenticate": True, "timeout_s": 20.0, **options}
-    with gathering(SIZE, **options) as group:
-        with intercepting(group.port, attack, authenticated=options["authenticate"]) as middle:
-            group.add(1, port=middle.address)
-            group.add(2)
-            comms = group.all()
-            try:
-                yield Group(comms, middle)
-            finally:
-                for comm in comms:
-                    comm.close()
+    authenticated = options["authenticate"]
+    with (
+        gathering(SIZE, **options) as group,
+        intercepting(group.port, attack, authenticated=authenticated) as middle,
+    ):
+        group.add(1, port=middle.address)
+        group.add(2)
+        comms = group.all()
+        try:
+            yield Group(comms, middle)
+        finally:
+            for comm in comms:
+                comm.close()
 
 
 def collectives(comm: Communicator) -> None:
@@ -85,7 +88,9 @@ def collectives(comm: Communicator) -> None:
         assert np.array_equal(total, size * np.arange(4.0) + size * (size - 1) / 2), "a wrong number"
         comm.barrier()
         large = np.zeros(size * LARGE)
-        comm.allgatherv(np.arange(float(LARGE)) + rank, large, [LARGE] * size, [LARGE * r for r in range(size)])
+        comm.allgatherv(
+            np.arange(float(LARGE)) + rank, large, [LARGE] * size, [LARGE * r for r in range(size)]
+        )
         expected = np.concatenate([np.arange(float(LARGE)) + r for r in range(size)])
         assert np.array_equal(large, expected), "a wrong number"
         reduced = np.zeros(LARGE)
@@ -126,8 +131,8 @@ def test_without_authentication_the_attack_succeeds(python_ranks: frozenset[int]
         assert any(isinstance(failure, AssertionError) for failure in found)
 
 
-# The first frames of a direction are those of a small allgatherv, a small allreduce, a barrier, a large allgatherv (one
-# up, the other ranks' two blocks down) and a large allreduce.
+# The first frames of a direction are those of a small allgatherv, a small allreduce, a barrier, a large allgatherv
+# (one up, the other ranks' two blocks down) and a large allreduce.
 REWRITES = {
     "the header of a call": Attack(UP, 0, interceptor.flip(0.01)),
     "the length in a header": Attack(UP, 1, lambda frames: [frames[0][:57] + b"\x7f" + frames[0][58:]]),
@@ -181,7 +186,9 @@ def test_a_frame_that_never_arrives_ends_the_run_at_the_timeout(
         found = on_all(group.comms, collectives)
     for failure in found:
         assert isinstance(failure, CollectiveFailed)
-        assert "nothing was heard from rank" in str(failure) or "message authentication failed" in str(failure)
+        assert "nothing was heard from rank" in str(failure) or "message authentication failed" in str(
+            failure
+        )
 
 
 def test_frames_of_one_connection_mean_nothing_on_another(python_ranks: frozenset[int]) -> None:

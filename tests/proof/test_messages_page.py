@@ -81,6 +81,7 @@ def of_tcp() -> Iterator[CollectiveFailed]:
         ("allgatherv", Trouble(What.SILENCE, 1)),
         ("barrier", Trouble(What.SHUTDOWN, 1, 17)),
         ("barrier", Trouble(What.DISAGREEMENT, 1, 0, bytes(128))),
+        ("allgatherv", Trouble(What.UNAUTHENTIC, 1)),
     )
     for operation, trouble in troubles:
         rank, text = explain(trouble, 0, ADDRESSES, 60.0)

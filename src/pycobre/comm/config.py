@@ -84,7 +84,9 @@ class TcpConfig:
         if (self.tls_cert is None) != (self.tls_key is None):
             problems.append("COBRE_TCP_TLS_CERT and COBRE_TCP_TLS_KEY: expected both or neither")
         if self.authenticate and self.token is None:
-            problems.append("COBRE_TCP_AUTH=always: expected a token to derive keys from, got none. Set COBRE_TCP_TOKEN")
+            problems.append(
+                "COBRE_TCP_AUTH=always: expected a token to derive keys from, got none. Set COBRE_TCP_TOKEN"
+            )
         _refuse("tcp", problems)
         if self.rank > 0 and not self.coordinator:
             raise MissingConfiguration("tcp", ("COBRE_TCP_COORDINATOR",))

@@ -123,9 +123,9 @@ def unexpected_frame(who: str, kind: int, block: int, offset: int, length: int) 
 def unauthentic(who: str, peer: str) -> str:
     """What arrived on a connection is not what its other end sent."""
     return (
-        f"message authentication failed on the connection of {who} to {peer}: expected the next message of this run, got "
-        "bytes that were changed, repeated, reordered or left out on the way. Check what is between these hosts (proxies, "
-        "address translation), or use TLS (COBRE_TCP_TLS_CERT)."
+        f"message authentication failed on the connection of {who} to {peer}: expected the next message of this "
+        "run, got bytes that were changed, repeated, reordered or left out on the way. Check what is between these "
+        "hosts (proxies, address translation), or use TLS (COBRE_TCP_TLS_CERT)."
     )
 
 

@@ -5,5 +5,6 @@ acceptor   rank 0's listening side                   join       a worker's conne
 handshake  version, rank, size and proof of a token  tls        optional encryption
 engine     native or Python collectives              star       collectives in Python
 collect    rank 0's half of them                     stream     frames over a non-blocking socket
+mac        session keys and tags                     sealed     frames with tags
 sockets    options and deadlines of sockets          failure    what went wrong, in words
 """

@@ -236,7 +236,9 @@ class Door:
             if rank in self._members and not self._started and _has_ended(self._members[rank].sock):
                 self._lose(self._members[rank].sock.fileno())  # its successor was quicker than this news
             if rank in self._members:
-                reason = f"rank {rank} is here already, from {self._members[rank].address}. Check COBRE_TCP_RANK."
+                reason = (
+                    f"rank {rank} is here already, from {self._members[rank].address}. Check COBRE_TCP_RANK."
+                )
                 _send(guest.sock, guest.side.refuse(reason))
                 self._drop(guest, reason)
                 return
@@ -278,7 +280,9 @@ class Door:
 
     def _missing_text(self) -> str:
         missing = [rank for rank in range(1, self._size) if rank not in self._members]
-        came = ", ".join(f"rank {rank} from {member.address}" for rank, member in sorted(self._members.items()))
+        came = ", ".join(
+            f"rank {rank} from {member.address}" for rank, member in sorted(self._members.items())
+        )
         text = (
             f"{len(missing)} of {self._size} ranks did not arrive in time: missing "
             f"{', '.join(map(str, missing))}; arrived: {came or 'nobody'}"

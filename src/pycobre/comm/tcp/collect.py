@@ -9,7 +9,17 @@ import numpy as np
 
 from pycobre.comm.fold import ReduceOp, fold_into
 from pycobre.comm.tcp.failure import Trouble, What
-from pycobre.comm.tcp.star import EMPTY, GONE, Array, Star, as_bytes, control, connection_failure, last_words, wait_for
+from pycobre.comm.tcp.star import (
+    EMPTY,
+    GONE,
+    Array,
+    Star,
+    as_bytes,
+    connection_failure,
+    control,
+    last_words,
+    wait_for,
+)
 from pycobre.comm.tcp.stream import Stream
 from pycobre.comm.tcp.wire import SMALL_BYTES, Call, Kind
 

@@ -8,11 +8,12 @@
                                                  … until every rank is in …
                                                ← READY
 
-Both proofs cover the role, the whole HELLO (version, flags, rank, size, nonce) and the whole CHALLENGE (flags, nonce),
-that of the coordinator also the time left, so neither can be replayed in another connection or sent back to its author,
-and nothing in them can be changed on the way. The token itself never travels. The worker proves first: an
-unauthenticated peer gets nothing to try passwords on. Instead of its next message the coordinator may send REFUSED and
-a sentence. Magic and version are the first bytes in each direction and will be in every version.
+Both proofs cover the role, the whole HELLO (version, flags, rank, size, nonce) and the whole CHALLENGE
+(flags, nonce), that of the coordinator also the time left, so neither can be replayed in another connection or
+sent back to its author, and nothing in them can be changed on the way. The token itself never travels. The worker
+proves first: an unauthenticated peer gets nothing to try passwords on. Instead of its next message the
+coordinator may send REFUSED and a sentence. Magic and version are the first bytes in each direction and will be
+in every version.
 
 The flags say whether there is a token and whether the frames that follow are authenticated (`sealed`): they are if
 either end asks for it, the worker in its HELLO, the coordinator in its CHALLENGE, which is the decision. The session

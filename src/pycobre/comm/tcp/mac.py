@@ -8,8 +8,8 @@ where pad n is bytes 16 (n mod 4) to 16 (n mod 4) + 15 of BLAKE2b-512, keyed, of
 little-endian. Point and BLAKE2b's key are the session key. This is the construction of Poly1305-AES (Bernstein, "The
 Poly1305-AES message-authentication code", 2005) with keyed BLAKE2b (RFC 7693) for AES and n for the nonce; the
 polynomial is that of RFC 8439. Because the number of a tag is part of it without being sent, a message that is left
-out, repeated or moved makes every following tag wrong. Whoever does not know the key gets a changed message of L bytes
-accepted with a probability of at most ceil(L / 16) / 2^103, once: the first wrong tag ends the run.
+out, repeated or moved makes every following tag wrong. Whoever does not know the key gets a changed message of L
+bytes accepted with a probability of at most ceil(L / 16) / 2^103, once: the first wrong tag ends the run.
 
 `pycobre._native.tcp` does the same in C (tcp_mac.h). Here short messages are Python integers and long ones are
 evaluated in `_LANES` interleaved parts by NumPy; both are exact.
@@ -51,7 +51,9 @@ class SessionKeys(NamedTuple):
 def session_keys(token: str, transcript: bytes, *, coordinator: bool) -> SessionKeys:
     """The keys of a connection whose handshake was `transcript`: HKDF (RFC 5869) with SHA-256 from the token."""
     secret = hmac.digest(transcript, token.encode(), "sha256")
-    upward, downward = (_expand(secret, role) for role in (b"worker to coordinator", b"coordinator to worker"))
+    upward, downward = (
+        _expand(secret, role) for role in (b"worker to coordinator", b"coordinator to worker")
+    )
     return SessionKeys(upward, downward) if coordinator else SessionKeys(downward, upward)
 
 
@@ -139,7 +141,9 @@ class _Lanes:
         for row in rows[1:]:
             total = _multiply(total, self._stride)
             total += _limbs_of_rows(row)
-        limbs = _multiply(total, self._finish).sum(axis=1)  # a lane's limb has 27 bits, the sum of 4096 of them 39
+        limbs = _multiply(total, self._finish).sum(
+            axis=1
+        )  # a lane's limb has 27 bits, the sum of 4096 of them 39
         return sum(int(limb) << (_LIMB_BITS * place) for place, limb in enumerate(limbs)) % _PRIME
 
 

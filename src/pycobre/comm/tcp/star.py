@@ -43,7 +43,17 @@ from pycobre.comm.tcp.wire import (
     folds_at_coordinator,
 )
 
-__all__ = ["EMPTY", "GONE", "Star", "WorkerStar", "as_bytes", "control", "connection_failure", "last_words", "wait_for"]
+__all__ = [
+    "EMPTY",
+    "GONE",
+    "Star",
+    "WorkerStar",
+    "as_bytes",
+    "connection_failure",
+    "control",
+    "last_words",
+    "wait_for",
+]
 
 Array = np.ndarray[Any, Any]
 

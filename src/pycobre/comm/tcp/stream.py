@@ -15,7 +15,7 @@ _PARTS = 8  # pieces of memory that one system call is given: a whole small fram
 
 
 class WrongTag(ConnectionError):
-    """Authentication failed: what arrived is not what the peer sent next."""
+    """What arrived is not what the peer sent next; never leaves this package."""
 
 
 class Stream:
