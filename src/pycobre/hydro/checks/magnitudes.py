@@ -40,7 +40,7 @@ def _finding(section: str, where: str, value: float, limits: frozenset[str]) -> 
             section,
             f"no number is beyond {LARGEST:g}",
             where=where,
-            value=f"{value:g}",
+            value=f"{value:g}" if isinstance(value, float) else value,
         )
 
 

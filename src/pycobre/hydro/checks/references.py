@@ -190,7 +190,7 @@ def _register_table(section: str, entities: str, key: str) -> None:
         table, owners = sections[section], sections[entities]
         assert isinstance(table, Table)
         assert isinstance(owners, tuple)
-        known = np.array([item.id for item in owners], dtype=np.int64)
+        known = np.array([item.id for item in owners if abs(item.id) < 2**63], dtype=np.int64)
         column = getattr(table, key)
         strange = column[~np.isin(column, known)] if known.size or entities != "buses" else column[:0]
         for value in sorted(set(strange.tolist())):

@@ -104,6 +104,9 @@ _KINDS = {
     "union_tag_invalid": "invalid_value",
     "union_tag_not_found": "missing_key",
     "finite_number": "not_finite",
+    "greater_than_equal": "out_of_range",
+    "less_than_equal": "out_of_range",
+    "int_parsing_size": "out_of_range",
 }
 
 
@@ -111,6 +114,8 @@ _KINDS = {
 _TEXTS = {
     "dict_type": "input should be an object",
     "dataclass_type": "input should be an object",
+    "greater_than_equal": "input should be an integer of 64 bits",
+    "less_than_equal": "input should be an integer of 64 bits",
     "tuple_type": "input should be a valid array",
 }
 
@@ -188,6 +193,11 @@ def _records(file: str) -> tuple[frozenset[str], ...]:
     return tuple(sorted(found, key=sorted))
 
 
+def _long(value: Any) -> bool:
+    """Whether Python refuses to write a number out."""
+    return isinstance(value, int) and value.bit_length() > 10_000
+
+
 def _short(value: Any) -> str:
-    text = json.dumps(value, default=str)
+    text = json.dumps(value, default=str) if not _long(value) else f"a number of {value.bit_length()} bits"
     return text if len(text) <= 80 else text[:77] + "..."

@@ -25,7 +25,8 @@ __all__ = ["described", "file_description", "reader", "section_types", "sections
 
 Description = dict[str, Any]  # of a type, in the library's words (`pydantic_core.core_schema`)
 
-_PLAIN = {bool: "bool", int: "int", float: "float", str: "str"}
+LARGEST_INTEGER = 2**63 - 1
+_PLAIN = {bool: "bool", float: "float", str: "str"}
 _STRICT = CoreConfig(strict=True, allow_inf_nan=False, extra_fields_behavior="forbid")
 
 
@@ -79,6 +80,8 @@ def described(kind: Any) -> Description:
     if kind is date:
         # Of text alone: the library would take a number for seconds since 1970.
         return {"type": "chain", "steps": [{"type": "str"}, {"type": "date", "strict": False}]}
+    if kind is int:
+        return {"type": "int", "ge": -LARGEST_INTEGER, "le": LARGEST_INTEGER}
     if kind in _PLAIN:
         return {"type": _PLAIN[kind]}
     if is_dataclass(kind):

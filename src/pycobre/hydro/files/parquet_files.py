@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre._util.suggest import nearest
+from pycobre.hydro.files.parquet_footer import Footer, largest_decoded, read_footer
 from pycobre.hydro.model.case import SECTIONS
 from pycobre.hydro.model.findings import Finding, Layer, Severity
 from pycobre.hydro.model.table import Table
@@ -20,6 +21,8 @@ PARQUET_SECTIONS: dict[str, type[Table]] = {
 }
 """The tables of a case by section."""
 
+LARGEST_ID = 2**31 - 1
+FIRST_DAY, LAST_DAY = np.datetime64("0001-01-01"), np.datetime64("9999-12-31")
 _IGNORED = {"ar_coefficients": {"residual_std_ratio"}}  # derived from the coefficients instead
 
 
@@ -30,10 +33,13 @@ def read_parquet(content: bytes, section: str) -> tuple[Table | None, list[Findi
 
     cls, file = PARQUET_SECTIONS[section], SECTIONS[section].file
     try:
-        with pq.ParquetFile(pa.BufferReader(content)) as source:
-            codecs = _codecs(source.metadata)
+        footer = read_footer(content)
+        if footer.decoded > largest_decoded(len(content)):
+            return None, [_too_large(file, footer, len(content))]
+        with pq.ParquetFile(pa.BufferReader(content), page_checksum_verification=True) as source:
             # Threads of Arrow's pool that are still starting when a short command ends abort the process.
             data = source.read(use_threads=False)
+        present = data.column_names
     except (pa.ArrowException, OSError, ValueError) as error:
         return None, [
             Finding(
@@ -45,8 +51,11 @@ def read_parquet(content: bytes, section: str) -> tuple[Table | None, list[Findi
                 suggestion="Write it again, for example with pyarrow and compression='zstd'.",
             )
         ]
+    if len(set(present)) < len(present):
+        twice = sorted(name for name in set(present) if present.count(name) > 1)
+        return None, [_problem("duplicate_column", file, twice[0], "a column is there once")]
     findings: list[Finding] = []
-    if "SNAPPY" in codecs:
+    if "SNAPPY" in footer.codecs:
         findings.append(
             Finding(
                 kind="snappy_codec",
@@ -61,9 +70,9 @@ def read_parquet(content: bytes, section: str) -> tuple[Table | None, list[Findi
     names = {f.name for f in fields(cls)}
     columns: dict[str, Any] = {}
     for f in fields(cls):
-        if f.name not in data.column_names:
+        if f.name not in present:
             if not f.metadata["optional"]:
-                near = nearest(f.name, set(data.column_names) - names)
+                near = nearest(f.name, set(present) - names)
                 findings.append(
                     _problem(
                         "missing_column",
@@ -77,8 +86,8 @@ def read_parquet(content: bytes, section: str) -> tuple[Table | None, list[Findi
         values, problems = _column(data.column(f.name), f, file)
         findings += problems
         columns[f.name] = values
-    for name in sorted(set(data.column_names) - names - _IGNORED.get(section, set())):
-        near = nearest(name, names - set(data.column_names), cutoff=0.8)
+    for name in sorted(set(present) - names - _IGNORED.get(section, set())):
+        near = nearest(name, names - set(present), cutoff=0.8)
         # What looks like a column that is not there is one misspelt; other columns are the author's own.
         findings.append(
             Finding(
@@ -117,11 +126,12 @@ def dump_parquet(table: Table) -> bytes:
         stored = f.metadata.get("stored", f.metadata["dtype"])
         columns[f.name] = pa.array(values, type=types[stored], mask=mask)
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.table(columns), sink, compression="zstd", store_schema=False)
+    pq.write_table(pa.table(columns), sink, compression="zstd", store_schema=False, write_page_checksum=True)
     return bytes(sink.getvalue())
 
 
 def _column(column: Any, f: Field[Any], file: str) -> tuple[NDArray[Any] | None, list[Finding]]:
+    """One column as an array, nulls replaced, and what is wrong; numbers are judged before they are converted."""
     import pyarrow as pa
 
     dtype, kind = f.metadata["dtype"], column.type
@@ -134,52 +144,65 @@ def _column(column: Any, f: Field[Any], file: str) -> tuple[NDArray[Any] | None,
     if not fits:
         return None, [_problem("wrong_type", file, f.name, f"expected {_WORDS[dtype]}", value=str(kind))]
     problems: list[Finding] = []
-    if column.null_count == 0 and dtype != "datetime64[D]" and kind != pa.uint64():
-        # Arrow's own conversions load its library of functions, which takes longer than reading a small case.
-        values, nulls = column.to_numpy(), np.zeros(len(column), bool)
-        return _checked(values.astype("int64" if dtype == "int32" else dtype), nulls, f, file, problems)
-    import pyarrow.compute as pc
+    nulls = np.zeros(len(column), bool)
+    if column.null_count:
+        # Arrow's own functions are a library that takes longer to load than reading a small case.
+        import pyarrow.compute as pc
 
-    nulls = pc.is_null(column).to_numpy(zero_copy_only=False)
-    if nulls.any() and not f.metadata["optional"]:
-        problems.append(
-            _problem("null", file, _row(f.name, nulls), "expected a value in every row", value="null")
-        )
-    if dtype == "datetime64[D]":
-        days = column.cast(pa.timestamp("s")).to_numpy(zero_copy_only=False).astype("datetime64[D]")
-        return days, problems
-    if dtype == "int32":
-        values = pc.fill_null(column.cast(pa.int64()), f.metadata["null"]).to_numpy(zero_copy_only=False)
-    else:
-        values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
-    return _checked(values, nulls, f, file, problems)
-
-
-def _checked(
-    values: NDArray[Any], nulls: NDArray[np.bool_], f: Field[Any], file: str, problems: list[Finding]
-) -> tuple[NDArray[Any], list[Finding]]:
-    """The values, and the problems with those that are no numbers of their column."""
-    if f.metadata["dtype"] == "int32":
-        outside = (np.abs(values) > 2**31 - 1) & ~nulls
-        if outside.any():
+        nulls = pc.is_null(column).to_numpy(zero_copy_only=False)
+        if dtype != "datetime64[D]":
+            column = pc.fill_null(column, 0)
+        if not f.metadata["optional"]:
             problems.append(
-                _problem(
-                    "out_of_range",
-                    file,
-                    _row(f.name, outside),
-                    "expected a 32-bit integer",
-                    value=str(values[outside][0]),
-                )
+                _problem("null", file, _row(f.name, nulls), "expected a value in every row", value="null")
             )
-        return values, problems
-    bad = ~np.isfinite(values) & ~nulls
+    values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    if dtype == "datetime64[D]":
+        return _days(values, nulls, f, file, problems)
+    if dtype == "int32":
+        outside = (values > LARGEST_ID) | (values < -LARGEST_ID)
+        if outside.any():
+            rule = "expected a 32-bit integer"
+            problems.append(
+                _problem("out_of_range", file, _row(f.name, outside), rule, value=str(values[outside][0]))
+            )
+            return None, problems
+        return np.where(nulls, f.metadata["null"], values.astype(np.int64)), problems
+    numbers = values.astype(np.float64)
+    bad = ~np.isfinite(numbers) & ~nulls
     if bad.any():
         problems.append(
             _problem(
-                "not_finite", file, _row(f.name, bad), "expected a finite number", value=str(values[bad][0])
+                "not_finite", file, _row(f.name, bad), "expected a finite number", value=str(numbers[bad][0])
             )
         )
-    return values, problems
+    numbers[nulls] = np.nan
+    return numbers, problems
+
+
+def _days(
+    values: NDArray[Any], nulls: NDArray[np.bool_], f: Field[Any], file: str, problems: list[Finding]
+) -> tuple[NDArray[Any], list[Finding]]:
+    """Days, whatever the unit of the file; those that no calendar has are findings."""
+    days = values.astype("datetime64[D]")
+    outside = ((days < FIRST_DAY) | (days > LAST_DAY)) & ~nulls
+    if outside.any():
+        rule = "expected a date of the years 1 to 9999"
+        problems.append(
+            _problem("out_of_range", file, _row(f.name, outside), rule, value=str(days[outside][0]))
+        )
+    return days, problems
+
+
+def _too_large(file: str, footer: Footer, size: int) -> Finding:
+    return Finding(
+        kind="table_too_large",
+        layer=Layer.PARSE,
+        file=file,
+        rule=f"expected a table of at most {largest_decoded(size):,} bytes in memory for a file of {size:,}",
+        value=f"{footer.rows:,} rows, {footer.decoded:,} bytes",
+        suggestion="Leave out rows that repeat others.",
+    )
 
 
 _WORDS = {"int32": "integers", "float64": "numbers", "datetime64[D]": "dates"}
@@ -199,11 +222,3 @@ def _problem(kind: str, file: str, where: str, rule: str, value: str = "", sugge
         value=value,
         suggestion=suggestion,
     )
-
-
-def _codecs(metadata: Any) -> set[str]:
-    return {
-        metadata.row_group(g).column(c).compression
-        for g in range(metadata.num_row_groups)
-        for c in range(metadata.num_columns)
-    }

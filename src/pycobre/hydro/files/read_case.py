@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -21,6 +24,8 @@ UNSUPPORTED_FILES = {
     "system/tailrace_curves.parquet": "tailrace curve families",
     "constraints/exchange_factors.json": "exchange factors",
 }
+LARGEST_FILE = 4 << 30
+"""Bytes of one file of a case; the files of the largest studies are a thousandth of it."""
 _FOLDERS = ("system", "scenarios", "constraints")
 
 
@@ -71,10 +76,33 @@ def read_directory(root: Path) -> tuple[dict[str, bytes], list[Finding]]:
     for path in paths:
         file = path.relative_to(root).as_posix()
         try:
-            files[file] = path.read_bytes()
+            content = _content(path, file)
         except OSError as error:
             findings.append(_unreadable(file, error))
+        else:
+            if isinstance(content, Finding):
+                findings.append(content)
+            else:
+                files[file] = content
     return files, findings
+
+
+def _content(path: Path, file: str) -> bytes | Finding:
+    """What a regular file holds; a pipe or device, which may have no end or wait for one, is not read."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as opened:
+        about = os.fstat(descriptor)
+        if stat.S_ISDIR(about.st_mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if not stat.S_ISREG(about.st_mode):
+            rule = "expected a regular file"
+            value = "a pipe" if stat.S_ISFIFO(about.st_mode) else "a device or socket"
+            return Finding(kind="not_a_file", layer=Layer.FILES, file=file, rule=rule, value=value)
+        if about.st_size > LARGEST_FILE:
+            rule = f"expected a file of at most {LARGEST_FILE:,} bytes"
+            value = f"{about.st_size:,}"
+            return Finding(kind="file_too_large", layer=Layer.FILES, file=file, rule=rule, value=value)
+        return opened.read()
 
 
 def _unreadable(file: str, error: OSError) -> Finding:
