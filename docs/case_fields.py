@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import date
 from pathlib import Path
+from textwrap import fill
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pycobre.hydro.files.json_files import JSON_FILES
@@ -21,16 +22,16 @@ from pycobre.hydro.model.table import Table
 PAGE = Path(__file__).parent / "reference" / "case-fields.md"
 HEAD = """# Every key and column of a case
 
-The [case format](case-format.md) says what the files are for and what the numbers mean; this page lists what can be
-in them. A key without a default is required. A column marked * is part of the key of its table: no two rows have
-the same. Optional columns may be absent or hold nulls.
+The [case format](case-format.md) says what the files are for and what the numbers mean; this page
+lists what can be in them. A key without a default is required. A column marked * is part of the key
+of its table: no two rows have the same. Optional columns may be absent or hold nulls.
 """
 WORDS = {int: "integer", float: "number", str: "text", bool: "true or false", date: "date (`YYYY-MM-DD`)"}
 TABLE_WORDS = {"int32": "integer", "float64": "number", "datetime64[D]": "date"}
 
 
 def page() -> str:
-    return "\n".join([HEAD, *_json_files(), *_tables()])
+    return "\n".join([HEAD, *_json_files(), *_tables()]) + "\n"
 
 
 def _json_files() -> Iterator[str]:
@@ -52,7 +53,7 @@ def _json_files() -> Iterator[str]:
 def _record(kind: type) -> Iterator[str]:
     yield f"\n### {kind.__name__}\n"
     if kind.__doc__ and not kind.__doc__.startswith(f"{kind.__name__}("):
-        yield " ".join(kind.__doc__.split()) + "\n"
+        yield fill(" ".join(kind.__doc__.split()), 100) + "\n"
     yield "| key | what | default |\n|---|---|---|"
     hints = get_type_hints(kind, include_extras=True)
     for f in fields(kind):
@@ -66,7 +67,7 @@ def _tables() -> Iterator[str]:
     for section, cls in PARQUET_SECTIONS.items():
         yield f"\n## `{SECTIONS[section].file}`\n"
         if cls.__doc__ and not cls.__doc__.startswith(f"{cls.__name__}("):
-            yield " ".join(cls.__doc__.split()) + "\n"
+            yield fill(" ".join(cls.__doc__.split()), 100) + "\n"
         yield "| column | what | |\n|---|---|---|"
         for f in fields(cls):
             mark = " *" if f.name in cls.KEY else ""

@@ -1,7 +1,8 @@
 """A case on disk: reading with every finding, writing, overriding settings, rewriting the older form.
 
 read_case    a directory to a case and its findings   write_case     a case to a directory
-json_files · json_types · parquet_files  single files  case_data      a case for another process, its identity
+json_files · json_types · parquet_files · parquet_footer  single files
+case_data    a case for another process, its identity
 overrides    settings replaced by dotted path          old_form       how the form of 0.5 is recognised
 migration · migrate_config · migrate_scenarios · migrate_system · old_files  the form of 0.5 rewritten
 """
