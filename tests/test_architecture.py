@@ -65,7 +65,7 @@ IMPORTS: dict[str, set[str]] = {
         "solver",
     },
     "app.plot": {"_util", "app.results", "errors", "sddp"},
-    "app.results": {"_util", "errors"},
+    "app.results": {"_util", "errors", "events"},
     "comm": {"_native", "_util", "errors"},
     "errors": set(),
     "events": {"_util"},

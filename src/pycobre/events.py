@@ -4,6 +4,7 @@
       per iteration: ForwardFinished · StageFinished* · SelectionFinished? · IterationFinished · CheckpointWritten?
     TrainingFinished
     SimulationStarted · SimulationProgress* · SimulationFinished
+    RunFinished, or RunFailed
     WarningRaised at any time
 
 Amounts are as the problem's author sees them (a maximised problem reports rewards). `worker_id` is the rank
@@ -19,12 +20,15 @@ from typing import Any, ClassVar, TypeAlias
 from pycobre._util.frozen import frozen
 
 __all__ = [
+    "KINDS",
     "CheckpointWritten",
     "Event",
     "ForwardFinished",
     "IterationFinished",
     "Listener",
     "RankTiming",
+    "RunFailed",
+    "RunFinished",
     "SelectionFinished",
     "SimulationFinished",
     "SimulationProgress",
@@ -58,7 +62,8 @@ class RankTiming:
         return self.solve_s + self.communicate_s + self.wait_s + self.other_s
 
 
-_KINDS: dict[str, type[Event]] = {}
+KINDS: dict[str, type[Event]] = {}
+"""The classes of events by their `kind`."""
 
 
 @frozen(kw_only=True)
@@ -74,7 +79,7 @@ class Event:
     def __init_subclass__(cls, kind: str = "", **more: Any) -> None:
         super().__init_subclass__(**more)
         cls.kind = kind
-        _KINDS[kind] = cls
+        KINDS[kind] = cls
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, `kind` first."""
@@ -223,13 +228,28 @@ class WarningRaised(Event, kind="warning"):
     iteration: int | None = None
 
 
+@frozen(kw_only=True)
+class RunFinished(Event, kind="run_finished"):
+    """All that was asked for is done and written. `state` is finished or interrupted."""
+
+    state: str
+    result: dict[str, Any]
+
+
+@frozen(kw_only=True)
+class RunFailed(Event, kind="run_failed"):
+    """The run has ended with an error: its kind, message, fields, rank, exit code and remedy."""
+
+    error: dict[str, Any]
+
+
 def event_from_dict(document: dict[str, Any]) -> Event:
     """Undo `to_dict`, also after a trip through JSON.
 
     Raises KeyError for an unknown kind and TypeError for fields that do not belong to it.
     """
     values = dict(document)
-    cls = _KINDS[values.pop("kind")]
+    cls = KINDS[values.pop("kind")]
     for name, value in values.items():
         if isinstance(value, list | tuple):
             of = cls.parts.get(name)

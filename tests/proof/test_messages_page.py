@@ -15,8 +15,10 @@ import pytest
 
 import pycobre
 from pycobre._util import container, files
+from pycobre.app import pipeline
 from pycobre.app.cli.screen import STOPPING
 from pycobre.app.origin import refuse_another_case, write_origin
+from pycobre.app.results.lock import DirectoryLock
 from pycobre.app.workers import choose_backend
 from pycobre.comm import ShmConfig, TcpConfig, create_communicator, failure
 from pycobre.comm.mpi import job as mpi_job
@@ -146,12 +148,23 @@ def of_files(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     yield raised(lambda: pycobre.train(reservoir(2), options=options(1), output="/proc/x"))
     yield raised(lambda: pycobre.train(reservoir(2), options=options(1), **run))
     pycobre.train(reservoir(2), options=options(1), output=directory / "out")
+    lock = DirectoryLock(directory / "out")
+    lock.sign("20260101T000000Z-abcdef")
+    yield raised(lambda: pycobre.train(reservoir(2), options=options(1), output=directory / "out"))
+    lock.release()
+    with monkeypatch.context() as patched:
+        patched.setattr(pipeline, "PreparedProblem", refuse_memory)
+        yield raised(lambda: pycobre.train(reservoir(2), options=options(1)))
     yield raised(lambda: pycobre.train(reservoir(3), options=options(2), **run))
     yield raised(lambda: pycobre.train(reservoir(2), options=options(2, forward_passes=3), **run))
     before = {"config": {"training": {"tree_seed": 42}}, "inputs": {"system/hydros.json": "one hash"}}
     after = {"config": {"training": {"tree_seed": 9}}, "inputs": {"system/hydros.json": "another"}}
     write_origin(directory, before)
     yield raised(lambda: refuse_another_case(directory, after))
+
+
+def refuse_memory(*arguments: object, **more: object) -> None:
+    raise MemoryError("Unable to allocate 7.45 GiB for an array")
 
 
 def options(iterations: int, **given: Any) -> TrainOptions:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pycobre.errors import OutputError
 
-__all__ = ["remove_unfinished", "write_atomically"]
+__all__ = ["remove_unfinished", "replace_file", "write_atomically"]
 
 _UNFINISHED = ".part"
 
@@ -36,6 +36,20 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | Iterable[bytes]
             f"{target}: cannot write: {cause.strerror}. What was there before is untouched; "
             "free some space or choose another directory."
         ) from cause
+
+
+def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """The same without waiting for the disk, for what is worth nothing after the system has failed.
+
+    Requires that one process at a time writes to `path`.
+    """
+    target = Path(path)
+    temporary = target.parent / f".{target.name}{_UNFINISHED}"
+    try:
+        temporary.write_bytes(data)
+        os.replace(temporary, target)
+    except OSError as cause:
+        raise OutputError(f"{target}: cannot write: {cause.strerror}. Free some space.") from cause
 
 
 def remove_unfinished(directory: str | os.PathLike[str]) -> None:

@@ -15,6 +15,9 @@ study          a request made concrete: problem, options, samplers, tables
 case_study     the study of a case
 pipeline       train, simulate and write, on any communicator; every rank calls it
 share          the tables of all ranks on rank 0
+output         the output directory as all ranks see it
+run_directory  the output directory as rank 0 keeps it: locked, recorded, free of earlier runs
+run_log        events.jsonl and status.json of a run in progress
 origin         what a run was made from, by which a resumed run notices a changed case
 report         what a run returns
 failures       from an exception to an exit code and a hint

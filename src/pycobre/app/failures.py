@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from pycobre._util.error_record import encode_error
 from pycobre.errors import (
     BackendError,
     CaseError,
@@ -31,6 +33,7 @@ __all__ = [
     "INTERRUPTED",
     "OUTPUT_CLOSED",
     "describe",
+    "error_document",
     "exit_code",
     "files_absent",
     "findings_hint",
@@ -69,6 +72,20 @@ def describe(error: BaseException) -> str:
 def is_lost_rank(error: BaseException) -> bool:
     """Whether a worker was ended from outside, by a signal, with nothing wrong in the run itself."""
     return isinstance(error, WorkerError) and error.inner is None and (error.exit_code or 0) < 0
+
+
+def error_document(error: BaseException) -> dict[str, Any]:
+    """The record of an error for programs: what `status.json`, `--format json` and `--format jsonl` hold."""
+    inner = error.inner if isinstance(error, WorkerError) and error.inner is not None else error
+    rank = getattr(error, "rank", None)
+    return {
+        "kind": type(inner).__name__,
+        "message": str(error),
+        "fields": json.loads(encode_error(inner))["fields"],
+        "rank": rank if isinstance(rank, int) else None,
+        "exit_code": exit_code(error),
+        "remedy": hint(error),
+    }
 
 
 def findings_hint(findings: Iterable[Finding]) -> str:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from pycobre.app.results.files import read_json, write_json
+from pycobre.app.results.layout import ORIGIN
 from pycobre.errors import OutputError, PolicyError
 
 __all__ = ["differences", "refuse_another_case", "write_origin"]
 
-NAME = "case.json"
 _PARTS = ("config", "inputs")
 # What may change between a run and its resumption: how long, and what comes after training.
 _FREE = ("training.stopping_", "simulation.", "policy.", "exports.")
@@ -22,9 +22,9 @@ _LISTED = 5
 def write_origin(directory: Path, metadata: Mapping[str, Any]) -> None:
     """Note a case's settings and the hashes of its files; a problem built in Python has neither."""
     if "config" in metadata:
-        write_json(directory / NAME, {part: metadata[part] for part in _PARTS})
+        write_json(directory / ORIGIN, {part: metadata[part] for part in _PARTS})
     else:
-        (directory / NAME).unlink(missing_ok=True)
+        (directory / ORIGIN).unlink(missing_ok=True)
 
 
 def refuse_another_case(directory: Path, metadata: Mapping[str, Any]) -> None:
@@ -32,7 +32,7 @@ def refuse_another_case(directory: Path, metadata: Mapping[str, Any]) -> None:
     if "config" not in metadata:
         return
     try:
-        before = read_json(directory / NAME)
+        before = read_json(directory / ORIGIN)
     except OutputError:
         return
     changed = [

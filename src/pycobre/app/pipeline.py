@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,35 +13,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 import pycobre
-from pycobre._util.files import remove_unfinished
 from pycobre.app.backend import backend_name
-from pycobre.app.origin import refuse_another_case, write_origin
+from pycobre.app.origin import refuse_another_case
+from pycobre.app.output import Output
 from pycobre.app.report import Report
 from pycobre.app.request import Request
-from pycobre.app.results.directory import METADATA, policy_file
-from pycobre.app.results.files import MANIFEST, write_json, write_manifest, write_table
-from pycobre.app.results.schemas import TABLES
+from pycobre.app.results.layout import CHECKPOINTS
 from pycobre.app.share import gathered_tables
 from pycobre.app.study import Study, make_study
 from pycobre.comm import Communicator
 from pycobre.comm.collectives import broadcast_result, gather_arrays
-from pycobre.errors import OptionError, OutputError
+from pycobre.errors import OptionError
 from pycobre.events import Listener, WarningRaised
 from pycobre.sddp import Policy, SimulateOptions, TrainingOutcome, TrainingState, simulate, train
 from pycobre.sddp.numbers import spread
 from pycobre.sddp.prepared import PreparedProblem
-from pycobre.sddp.training.checkpoint import (
-    Checkpoints,
-    latest,
-    pack_checkpoint,
-    set_aside,
-    unpack_checkpoint,
-)
+from pycobre.sddp.training.checkpoint import latest, pack_checkpoint, unpack_checkpoint
 
 __all__ = ["execute"]
 
 Columns = dict[str, NDArray[Any]]
-_TABLES = {table.name: table for table in TABLES}
 
 
 def execute(
@@ -55,8 +46,22 @@ def execute(
     """
     started = time.time()
     study = make_study(request)
-    with PreparedProblem(study.problem, comm, study.options.solver, threads=request.threads) as prepared:
-        return _execute(request, study, comm, emit, should_stop, prepared, started)
+    policy = None if request.policy is None else Policy.from_bytes(request.policy)
+    if request.resume and request.output is None:
+        raise OptionError("resume: expected the output directory of the earlier run, got none.")
+    if request.train and request.resume and policy is not None:
+        raise OptionError("resume and warm start: expected one of them, got both.")
+    try:
+        with (
+            Output(comm, request, study, policy) as output,
+            PreparedProblem(study.problem, comm, study.options.solver, threads=request.threads) as prepared,
+        ):
+            return _execute(request, study, comm, emit, should_stop, prepared, output, policy, started)
+    except MemoryError as cause:
+        raise OptionError(
+            f"memory: expected enough for this run, got a refusal of the system ({cause}). "
+            "Use fewer scenarios or forward passes, or more memory."
+        ) from cause
 
 
 def _execute(
@@ -66,9 +71,11 @@ def _execute(
     emit: Listener | None,
     should_stop: Callable[[], bool],
     prepared: PreparedProblem,
+    output: Output,
+    policy: Policy | None,
     started: float,
 ) -> Report:
-    writer = _Writer(comm, request.output)
+    emit = output.listener(emit)
     metadata: dict[str, Any] = {
         "case": study.name,
         "pycobre": pycobre.__version__,
@@ -79,16 +86,17 @@ def _execute(
         "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
         **study.metadata,
     }
+    if output.run is not None:
+        metadata["run"] = output.run
     tables: dict[str, Columns] = {}
-    policy = None if request.policy is None else Policy.from_bytes(request.policy)
     if request.train:
-        faults: list[str] = []
-        outcome = _train(study, request, comm, emit, should_stop, policy, faults, prepared)
+        faults: list[str] = list(output.warnings)
+        outcome = _train(study, request, comm, emit, should_stop, policy, faults, prepared, output)
         policy = outcome.policy
         tables.update(training_tables(outcome))
         metadata.update(_training_metadata(outcome, faults))
-        writer.tables(tables)
-        writer.policy(policy)
+        output.tables(tables)
+        output.policy(policy)
     if study.simulate and study.scenarios and not _asked_to_stop(comm, should_stop):
         if policy is None:
             raise OptionError("simulate: expected a policy, got none. Train first, or give a policy file.")
@@ -104,7 +112,7 @@ def _execute(
             prepared=prepared,
         )
         simulated = gathered_tables(comm, study.tables(found))
-        writer.tables(simulated)
+        output.tables(simulated)
         tables.update(simulated)
         cost = spread(gather_arrays(comm, found.total_cost))
         metadata["simulation"] = {
@@ -112,15 +120,15 @@ def _execute(
             "mean": cost.mean,
             "std": cost.std,
             "half_width": cost.half_width,
+            "policy_digest": policy.digest,
         }
-        if policy is not None:
-            metadata.setdefault("policy_digest", policy.digest)
+        metadata.setdefault("policy_digest", policy.digest)
     metadata["elapsed_s"] = time.time() - started
     # The module `platform` knows more, and starts a process to ask for it.
     system = os.uname()
     name = f"{system.sysname}-{system.release}-{system.machine}"
     metadata["machine"] = {"platform": name, "cores": os.cpu_count()}
-    writer.finish(metadata)
+    output.finish(metadata)
     if comm.rank != 0:
         return Report(metadata)
     return Report(metadata, policy, tables)
@@ -159,23 +167,17 @@ def _train(
     warm_start: Policy | None,
     faults: list[str],
     prepared: PreparedProblem,
+    output: Output,
 ) -> TrainingOutcome:
     """Train as asked; `faults` receives what was wrong with the checkpoints found."""
     state: TrainingState | None = None
-    checkpoints: Checkpoints | None = None
-    if request.output is not None:
-        directory = Path(request.output) / "checkpoints"
-        if request.resume:
-            state = _resume(directory, study, comm, emit, faults)
-        broadcast_result(comm, lambda: _prepared(directory, study, fresh=not request.resume))
-        if comm.rank == 0:
-            checkpoints = Checkpoints(
-                directory, iterations=study.checkpoint_iterations, minutes=request.checkpoint_minutes
-            )
-    elif request.resume:
-        raise OptionError("resume: expected the output directory of the earlier run, got none.")
-    if state is not None and warm_start is not None:
-        raise OptionError("resume and warm start: expected one of them, got both.")
+    if output.resumes:
+        assert output.root is not None
+        state = _resume(output.root / CHECKPOINTS, study, comm, faults)
+        output.clear_results()
+    if emit is not None:
+        for fault in faults:
+            emit(WarningRaised(message=fault, worker_id=comm.rank))
     return train(
         study.problem,
         comm,
@@ -183,16 +185,14 @@ def _train(
         sampler=study.sampler,
         on_event=emit,
         should_stop=should_stop,
-        checkpoint=checkpoints,
+        checkpoint=output.checkpoints(study, request),
         state=state,
         warm_start=warm_start,
         prepared=prepared,
     )
 
 
-def _resume(
-    directory: Path, study: Study, comm: Communicator, emit: Listener | None, faults: list[str]
-) -> TrainingState:
+def _resume(directory: Path, study: Study, comm: Communicator, faults: list[str]) -> TrainingState:
     """The newest readable checkpoint, read by rank 0 and sent to all: the others need not see its disk."""
 
     def produce() -> bytes:
@@ -200,24 +200,10 @@ def _resume(
         faults.extend(found)
         if state.fingerprint != study.problem.fingerprint:
             refuse_another_case(directory.parent, study.metadata)
+        state.check(study.problem, study.options.key())
         return pack_checkpoint(state)
 
-    state = unpack_checkpoint(broadcast_result(comm, produce), str(directory))
-    if emit is not None:
-        for fault in faults:
-            emit(WarningRaised(message=fault, worker_id=comm.rank))
-    return state
-
-
-def _prepared(directory: Path, study: Study, *, fresh: bool) -> bytes:
-    Checkpoints(directory)
-    remove_unfinished(directory.parent)
-    if fresh:
-        set_aside(directory)
-        write_origin(directory.parent, study.metadata)
-    # A manifest means that the results are complete, which from here on they are not.
-    (directory.parent / MANIFEST).unlink(missing_ok=True)
-    return b""
+    return unpack_checkpoint(broadcast_result(comm, produce), str(directory))
 
 
 def _simulation_options(study: Study, request: Request) -> SimulateOptions:
@@ -246,50 +232,3 @@ def _training_metadata(outcome: TrainingOutcome, faults: list[str]) -> dict[str,
         "policy_digest": outcome.policy.digest,
         "warnings": [*faults, *outcome.warnings],
     }
-
-
-class _Writer:
-    """Writes results on rank 0; a write that fails is raised on every rank."""
-
-    def __init__(self, comm: Communicator, output: str | None) -> None:
-        self._comm = comm
-        self._root = None if output is None else Path(output)
-
-    def tables(self, tables: Mapping[str, Columns]) -> None:
-        def write(root: Path) -> None:
-            for name, columns in tables.items():
-                write_table(root, _TABLES[name], columns)
-
-        self._do(write)
-
-    def policy(self, policy: Policy) -> None:
-        def write(root: Path) -> None:
-            path = policy_file(root)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            policy.save(path)
-
-        self._do(write)
-
-    def finish(self, metadata: Mapping[str, Any]) -> None:
-        def write(root: Path) -> None:
-            write_json(root / METADATA, metadata)
-            write_manifest(root)
-
-        self._do(write)
-
-    def _do(self, write: Callable[[Path], None]) -> None:
-        root = self._root
-        if root is None:
-            return
-
-        def produce() -> bytes:
-            try:
-                write(root)
-            except OSError as cause:  # not of a file's content, which says it itself, but of a directory
-                raise OutputError(
-                    f"{root}: cannot write the results: {cause.strerror}. Free some space or choose another "
-                    "directory; `--resume` goes on from the last checkpoint."
-                ) from cause
-            return b""
-
-        broadcast_result(self._comm, produce)

@@ -17,12 +17,13 @@ class Reporter:
     def __init__(self, collectives: CheckedCollectives, listener: Listener | None) -> None:
         self._collectives = collectives
         self._listener = listener
+        self._kinds: tuple[type[Event], ...] | None = getattr(listener, "kinds", None)
         self._begin = time.perf_counter()
         self.stop_requested = False
 
-    @property
-    def listening(self) -> bool:
-        return self._listener is not None
+    def listens_to(self, kind: type[Event]) -> bool:
+        """Whether events of this kind are wanted; a listener may name the kinds in `kinds`."""
+        return self._listener is not None and (self._kinds is None or kind in self._kinds)
 
     @property
     def elapsed_s(self) -> float:
@@ -30,7 +31,7 @@ class Reporter:
 
     def emit(self, kind: type[Event], **fields: Any) -> None:
         """Build the event and hand it over; a true answer asks the run to stop."""
-        if self._listener is None:
+        if self._listener is None or not self.listens_to(kind):
             return
         with self._collectives.deferred_errors():
             event = kind(worker_id=self._collectives.comm.rank, time_s=self.elapsed_s, **fields)

@@ -154,11 +154,11 @@ def test_the_live_table_on_a_terminal(case: Path, tmp_path: Path) -> None:
             "expected checkpoints of an earlier run",
             None,
         ),
-        (("run", "{case}", "--output", "/proc/x"), 2, "cannot create the checkpoint directory", None),
+        (("run", "{case}", "--output", "/proc/x"), 2, "cannot create the directory", None),
         (
             ("run", "{case}", "--output", "/proc/x", "--workers", "2"),
             2,
-            "cannot create the checkpoint directory",
+            "cannot create the directory",
             "what was there is untouched; name another file or directory",
         ),
         (("run", "{case}", "--warm-start", "none.cobre"), 2, "cannot read the policy file", None),

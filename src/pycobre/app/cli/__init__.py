@@ -7,7 +7,7 @@ To add a command, write `cli/<name>.py` with
 
 and give it a line in `COMMANDS`. An exception becomes an exit code and a hint in one place (`app.failures`).
 
-commands   init, run, validate, migrate, simulate, report, compare, verify, doctor, replay, version
+commands   init, run, validate, migrate, simulate, runs, report, compare, verify, doctor, replay, version
 parser     the argument parser and its hints
 display    what a run prints: header, events, summary
 screen     the events as a live table, plain lines or JSON lines
@@ -18,15 +18,17 @@ summary    the first and the last lines of a run
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 import warnings
 from collections.abc import Sequence
 
 import pycobre
 from pycobre.app.cli.parser import Parser
-from pycobre.app.failures import OUTPUT_CLOSED, describe, exit_code
+from pycobre.app.failures import OUTPUT_CLOSED, describe, error_document, exit_code
 from pycobre.app.streams import discard, open_standard_streams, print_error
 from pycobre.errors import CobreError
+from pycobre.events import RunFailed
 
 #: What each command does, in the order of `pycobre --help`.
 COMMANDS = {
@@ -35,6 +37,7 @@ COMMANDS = {
     "validate": "report all errors and warnings of a case",
     "migrate": "write a case of the 0.5 form in the 0.18 form",
     "simulate": "simulate a trained policy on a case",
+    "runs": "list the runs in a result directory",
     "report": "write an HTML report of a run, and its figures as PNG",
     "compare": "compare two runs bit by bit and report the differences",
     "verify": "run a case on all backends and compare the results bit by bit",
@@ -43,6 +46,7 @@ COMMANDS = {
     "version": "print the version",
 }
 
+_PURPOSE = "multistage stochastic planning with the same bits on every machine"
 _NEXT = "Options of a command: pycobre COMMAND --help"
 
 
@@ -61,6 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return OUTPUT_CLOSED
     except (CobreError, OSError) as error:
         print_error(describe(error))
+        _print_record(getattr(arguments, "format", "human"), error)
         return exit_code(error)
     except KeyboardInterrupt as error:
         print_error("interrupted")
@@ -68,9 +73,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
+def _print_record(form: str, error: BaseException) -> None:
+    """The error for the program that reads standard output, in the form it asked for."""
+    if form == "human":
+        return
+    document = error_document(error)
+    text = (
+        json.dumps({"error": document}, indent=2)
+        if form == "json"
+        else json.dumps(RunFailed(error=document).to_dict())
+    )
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        discard(sys.stdout)
+
+
 def _parser(words: Sequence[str]) -> Parser:
     """A parser that knows all commands by name but loads only the one that is asked for."""
-    parser = Parser(prog="pycobre", description=pycobre.__doc__.splitlines()[0], epilog=_NEXT)
+    parser = Parser(prog="pycobre", description=_PURPOSE, epilog=_NEXT)
     parser.add_argument("--version", action="version", version=f"pycobre {pycobre.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Parser)
     asked = next((word for word in words if not word.startswith("-")), None)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from pycobre.app.backend import backend_name, communicator_for
 from pycobre.app.failures import INTERRUPTED
 from pycobre.app.job import ending_job, ending_job_without_communicator
-from pycobre.app.results.directory import default_output
+from pycobre.app.results.layout import default_output
 from pycobre.app.run import run_here, run_request, waiting_workers
 from pycobre.app.stop_switch import StopSwitch
 from pycobre.errors import OptionError
@@ -49,7 +49,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--warm-start", type=Path, metavar="POLICY", help="start with the cuts of a policy file"
     )
-    parser.add_argument("--checkpoint-every", type=int, metavar="K", help="iterations between checkpoints")
+    parser.add_argument(
+        "--checkpoint-every", type=int, metavar="K", help="iterations between checkpoints (2 minutes)"
+    )
+    parser.add_argument(
+        "--checkpoint-minutes", type=float, metavar="T", help="minutes between checkpoints (2)"
+    )
 
 
 def add_sharing_arguments(parser: argparse.ArgumentParser) -> None:
@@ -129,6 +134,7 @@ def _request(arguments: argparse.Namespace) -> Request:
         threads=arguments.threads,
         resume=arguments.resume,
         checkpoint_iterations=arguments.checkpoint_every,
+        checkpoint_minutes=arguments.checkpoint_minutes,
     )
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pycobre.app.cli.run import add_setting_arguments, add_sharing_arguments, run_command, settings
-from pycobre.app.results.directory import default_output, policy_file
+from pycobre.app.results.layout import default_output, policy_file
 
 if TYPE_CHECKING:
     from pycobre.app.request import Request

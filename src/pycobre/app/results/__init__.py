@@ -1,5 +1,10 @@
 """A result directory: what its tables hold, and how they are written and read.
 
+layout     the names of everything in a result directory
+lock       one directory, one run
+record     run.json: the run's id and its sessions
+status     status.json: how far the run is
+event_log  events.jsonl: every event of the run
 schemas    every table of a run: columns, types, units
 files      tables and JSON files, written atomically, with a manifest
 directory  a result directory, opened
@@ -10,8 +15,8 @@ from typing import TYPE_CHECKING
 from pycobre._util.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from pycobre.app.results.directory import Results, open_results
+    from pycobre.app.results.directory import Results, list_runs, open_results
 
-__all__ = ["Results", "open_results"]
+__all__ = ["Results", "list_runs", "open_results"]
 
-__getattr__, __dir__ = lazy_names(__name__, {"directory": ("Results", "open_results")})
+__getattr__, __dir__ = lazy_names(__name__, {"directory": ("Results", "list_runs", "open_results")})

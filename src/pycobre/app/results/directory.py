@@ -1,32 +1,53 @@
-"""Read a result directory as typed tables."""
+"""Read a result directory as typed tables, finished or in progress, and the runs that are in it."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pycobre.app.results.files import MANIFEST, read_json, read_table
+from pycobre.app.results.event_log import read_events
+from pycobre.app.results.files import read_json, read_table
+from pycobre.app.results.layout import MANIFEST, METADATA, PREVIOUS, RECORD, default_output, policy_file
+from pycobre.app.results.record import RunRecord, read_record
 from pycobre.app.results.schemas import CONVERGENCE, PROBLEM_TABLES, SIMULATION_TABLES, TIMING, Table
+from pycobre.app.results.status import RunStatus, read_status
 from pycobre.errors import OutputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Results", "default_output", "open_results", "policy_file"]
+__all__ = ["Results", "list_runs", "open_results"]
 
-METADATA = "metadata.json"
-_OUTPUT = "output"
 _BY_NAME = {table.name: table for table in (*SIMULATION_TABLES, *PROBLEM_TABLES)}
 
 
 @dataclass(frozen=True)
 class Results:
-    """A finished run on disk. Tables are read when asked for, as Arrow tables."""
+    """A run on disk. Tables are read when asked for, as Arrow tables.
+
+    Of a run in progress, or one that was lost, `metadata` is empty; `status` and `events` say how far it is.
+    """
 
     directory: Path
     metadata: dict[str, Any]
+
+    @property
+    def status(self) -> RunStatus | None:
+        """How far the run is, read now; None for results from before there was a status."""
+        return read_status(self.directory)
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """The events that have been written so far, in their order."""
+        for event, _ in read_events(self.directory):
+            yield event
+
+    @property
+    def record(self) -> RunRecord | None:
+        """The run's id and sessions."""
+        return read_record(self.directory)
 
     @property
     def convergence(self) -> pa.Table:
@@ -49,9 +70,16 @@ class Results:
         return tuple(name for name, table in _BY_NAME.items() if self._has(table))
 
     def simulation(self, name: str) -> pa.Table:
-        """One simulation table, such as `costs` or `hydros`."""
+        """One simulation table, such as `costs` or `hydros`; only with the policy that was simulated."""
         if name not in _BY_NAME:
             raise OutputError(f"there is no simulation table {name!r}. Choose one of: {', '.join(_BY_NAME)}.")
+        trained = self.metadata.get("policy_digest")
+        simulated = self.metadata.get("simulation", {}).get("policy_digest", trained)
+        if simulated != trained:
+            raise OutputError(
+                f"{self.directory}: expected a simulation of policy {str(trained)[:12]}, got one of "
+                f"{str(simulated)[:12]}. Simulate the policy again with `pycobre simulate`."
+            )
         return read_table(self.directory, _BY_NAME[name])
 
     @property
@@ -70,22 +98,45 @@ class Results:
         return (self.directory / table.path).is_file()
 
 
-def default_output(case: str | os.PathLike[str]) -> Path:
-    """Where the results of a case directory are unless another place is named."""
-    return Path(case) / _OUTPUT
-
-
-def policy_file(directory: str | os.PathLike[str]) -> Path:
-    """The file of the trained policy in a result directory."""
-    return Path(directory) / "policy" / "policy.cobre"
-
-
-def open_results(directory: str | os.PathLike[str]) -> Results:
-    """Open a result directory; raise `OutputError` where it is none."""
+def open_results(directory: str | os.PathLike[str], run: str | None = None) -> Results:
+    """Open a result directory; `run` is the id of an earlier run in it. Raises `OutputError` where there is none."""
     root = Path(directory)
     if not root.is_dir():
         raise OutputError(f"{root}: there is no such result directory. Check the path.")
     inside = default_output(root)
-    if not (root / METADATA).exists() and (inside / METADATA).is_file():
+    if not (root / METADATA).exists() and not (root / RECORD).exists() and (inside / METADATA).is_file():
         raise OutputError(f"{root}: this is a case; its results are in {inside}. Give that directory.")
+    if run is not None:
+        root = _directory_of(root, run)
+    if not (root / METADATA).exists() and (root / RECORD).exists():
+        return Results(root, {})
     return Results(root, read_json(root / METADATA))
+
+
+def list_runs(directory: str | os.PathLike[str]) -> list[tuple[str, Results]]:
+    """The runs in a result directory by id: the earlier ones, oldest first, and the current one last.
+
+    The ids of earlier sessions of a run that was resumed, or simulated again, end with the number of the session.
+    """
+    root = Path(directory)
+    if not root.is_dir():
+        raise OutputError(f"{root}: there is no such result directory. Check the path.")
+    earlier = sorted(path for path in (root / PREVIOUS).glob("*") if path.is_dir())
+    found = [(path.name, _opened(path)) for path in earlier]
+    record = read_record(root)
+    if record is not None:
+        found.append((record.id, _opened(root)))
+    return found
+
+
+def _opened(root: Path) -> Results:
+    return Results(root, read_json(root / METADATA) if (root / METADATA).is_file() else {})
+
+
+def _directory_of(root: Path, run: str) -> Path:
+    runs = {name: found.directory for name, found in list_runs(root)}
+    if run not in runs:
+        raise OutputError(
+            f"{root}: expected the id of one of its runs, got {run!r}. There are: {', '.join(runs) or 'none'}."
+        )
+    return runs[run]

@@ -13,16 +13,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre._util.files import write_atomically
+from pycobre.app.results.layout import EVENTS, MANIFEST, PREVIOUS, RECORD, STATUS
 from pycobre.app.results.schemas import Table
 from pycobre.errors import OutputError
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["MANIFEST", "as_arrow", "read_json", "read_table", "write_json", "write_manifest", "write_table"]
+__all__ = [
+    "as_arrow",
+    "make_directory",
+    "read_json",
+    "read_table",
+    "write_json",
+    "write_manifest",
+    "write_table",
+]
 
-MANIFEST = "manifest.json"
 ZSTD_LEVEL = 3
+_NOT_RESULTS = (MANIFEST, RECORD, STATUS, EVENTS)  # written after it, or while others read
 
 
 def as_arrow(table: Table, columns: Mapping[str, NDArray[Any]]) -> pa.Table:
@@ -51,7 +60,7 @@ def write_table(directory: str | os.PathLike[str], table: Table, columns: Mappin
     path = Path(directory) / table.path
     sink = pa.BufferOutputStream()
     parquet.write_table(as_arrow(table, columns), sink, compression="zstd", compression_level=ZSTD_LEVEL)
-    _make_directory(path.parent)
+    make_directory(path.parent)
     write_atomically(path, sink.getvalue().to_pybytes())
     return path
 
@@ -76,7 +85,7 @@ def read_table(directory: str | os.PathLike[str], table: Table) -> pa.Table:
 
 def write_json(path: str | os.PathLike[str], document: Mapping[str, Any]) -> None:
     """Write a JSON document with sorted keys."""
-    _make_directory(Path(path).parent)
+    make_directory(Path(path).parent)
     text = json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False)
     write_atomically(path, text.encode() + b"\n")
 
@@ -100,7 +109,7 @@ def write_manifest(directory: str | os.PathLike[str]) -> dict[str, Any]:
     files = {}
     for path in sorted(p for p in root.rglob("*") if p.is_file()):
         name = path.relative_to(root).as_posix()
-        if name == MANIFEST or path.name.startswith("."):
+        if name in _NOT_RESULTS or name.startswith(f"{PREVIOUS}/") or path.name.startswith("."):
             continue
         with path.open("rb") as file:
             files[name] = {
@@ -112,7 +121,8 @@ def write_manifest(directory: str | os.PathLike[str]) -> dict[str, Any]:
     return manifest
 
 
-def _make_directory(directory: Path) -> None:
+def make_directory(directory: Path) -> None:
+    """Make a directory and those above it."""
     try:
         directory.mkdir(parents=True, exist_ok=True)
     except OSError as cause:

@@ -6,6 +6,7 @@ before it is used and a warning says so. What is in it goes on bit for bit, on a
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable
@@ -20,21 +21,28 @@ from pycobre.sddp.training.state import TrainingState
 __all__ = [
     "KEPT",
     "Checkpoints",
+    "has_checkpoints",
     "latest",
     "pack_checkpoint",
     "read_checkpoint",
-    "set_aside",
     "unpack_checkpoint",
 ]
 
 KIND, VERSION = "checkpoint", 2
 SUFFIX = ".cobre"
 KEPT = 3
-PREVIOUS = "previous"
+DEFAULT_S = 120.0
+"""Seconds between checkpoints where nobody says how often."""
+SHARE = 100.0
+"""They are further apart where writing one takes more than a hundredth of that."""
 
 
 class Checkpoints:
-    """Writes a checkpoint every `iterations` iterations or `minutes` minutes, and after the last iteration."""
+    """Writes a checkpoint every `iterations` iterations or `minutes` minutes, and after the last iteration.
+
+    Without either: after the first iteration, then every two minutes, or less often where writing takes long. When
+    a checkpoint is written changes no bit of the training.
+    """
 
     def __init__(
         self,
@@ -52,23 +60,28 @@ class Checkpoints:
         self._iterations = iterations
         self._seconds = None if minutes is None else 60.0 * minutes
         self._clock = clock
-        self._written_at = clock()
+        self._by_default = iterations is None and minutes is None
+        self._written_at = -math.inf if self._by_default else clock()
+        self._wait_s = DEFAULT_S
         _make(self._directory)
 
     def due(self, iteration: int, *, last: bool) -> bool:
         """Whether to write after this iteration."""
         by_count = self._iterations is not None and iteration % self._iterations == 0
-        by_clock = self._seconds is not None and self._clock() - self._written_at >= self._seconds
+        seconds = self._wait_s if self._by_default else self._seconds
+        by_clock = seconds is not None and self._clock() - self._written_at >= seconds
         return last or by_count or by_clock
 
     def write(self, state: TrainingState) -> Receipt:
         """Write one file and drop the oldest beyond `KEPT`."""
+        begin = self._clock()
         data = pack_checkpoint(state)
         path = self._directory / f"{state.iteration:08d}{SUFFIX}"
         write_atomically(path, data)
         for old in _files(self._directory)[KEPT:]:
             old.unlink()
         self._written_at = self._clock()
+        self._wait_s = max(DEFAULT_S, SHARE * (self._written_at - begin))
         return Receipt(str(path), len(data))
 
 
@@ -92,21 +105,9 @@ def _state(found: container.Container, where: str) -> TrainingState:
     return TrainingState.from_arrays(found.meta, found.arrays, where=where)
 
 
-def set_aside(directory: str | os.PathLike[str]) -> None:
-    """Move the checkpoints of an earlier run to `previous` in the same directory, where a new run begins afresh."""
-    root = Path(directory)
-    files = _files(root)
-    if not files:
-        return
-    try:
-        aside = root / PREVIOUS
-        aside.mkdir(exist_ok=True)
-        for old in aside.iterdir():
-            old.unlink()
-        for path in files:
-            path.rename(aside / path.name)
-    except OSError as cause:
-        raise OutputError(f"{root}: cannot set the earlier checkpoints aside: {cause.strerror}.") from cause
+def has_checkpoints(directory: str | os.PathLike[str]) -> bool:
+    """Whether there is any file to resume from."""
+    return bool(_files(Path(directory)))
 
 
 def latest(directory: str | os.PathLike[str]) -> tuple[TrainingState, list[str]]:

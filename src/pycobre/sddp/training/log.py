@@ -93,7 +93,7 @@ class TrainingLog:
         solve_s: float,
         exchange_s: float,
     ) -> None:
-        if not self._reporter.listening:
+        if not self._reporter.listens_to(StageFinished):
             return
         self._reporter.emit(
             StageFinished,

@@ -1,0 +1,62 @@
+"""The names of everything in a result directory.
+
+run.json              the record: id of the run, its sessions, how each ended
+status.json           how far the run is, replaced as it goes on
+events.jsonl          every event of the run, one line each, appended
+metadata.json         bounds, settings, names, machine; written at the end
+manifest.json         size and hash of every result file; written last
+case.json             what the run was made from
+policy/ training/ simulation/ checkpoints/ failed/
+report.html plots/    written by `pycobre report`
+previous/ID/          an earlier run, whole
+.lock                 the process that writes here
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = [
+    "CHECKPOINTS",
+    "EVENTS",
+    "LOCK",
+    "MANIFEST",
+    "METADATA",
+    "ORIGIN",
+    "PREVIOUS",
+    "RECORD",
+    "RESULTS",
+    "RUN",
+    "SIMULATION",
+    "STATUS",
+    "default_output",
+    "policy_file",
+]
+
+RECORD = "run.json"
+STATUS = "status.json"
+EVENTS = "events.jsonl"
+METADATA = "metadata.json"
+MANIFEST = "manifest.json"
+ORIGIN = "case.json"
+CHECKPOINTS = "checkpoints"
+PREVIOUS = "previous"
+LOCK = ".lock"
+
+#: What a simulation replaces.
+SIMULATION = (MANIFEST, "simulation", "report.html", "plots")
+#: What a run leaves besides what it could be resumed from.
+RESULTS = (*SIMULATION, METADATA, "training", "policy")
+#: All of a run, the record last: while it is there, the rest still has to be moved.
+RUN = (*RESULTS, CHECKPOINTS, ORIGIN, "failed", EVENTS, STATUS, RECORD)
+
+
+def default_output(case: str | os.PathLike[str]) -> Path:
+    """Where the results of a case directory are unless another place is named."""
+    return Path(case) / "output"
+
+
+def policy_file(directory: str | os.PathLike[str]) -> Path:
+    """The file of the trained policy in a result directory."""
+    return Path(directory) / "policy" / "policy.cobre"
