@@ -16,6 +16,7 @@ from pycobre.errors import (
     BackendNotAvailable,
     CaseError,
     InvalidBackend,
+    MissingConfiguration,
     OptionError,
     PolicyError,
     SolverError,
@@ -255,6 +256,39 @@ def test_auto_takes_tcp_where_a_coordinator_is_announced() -> None:
     ):
         workers.choose_backend("auto", 2, {"OMPI_COMM_WORLD_SIZE": "3"})
     assert workers.choose_backend("auto", 2, {}) == "shm"
+
+
+def test_the_backend_of_the_environment_is_that_of_the_workers() -> None:
+    assert workers.choose_backend("auto", 2, {"COBRE_COMM_BACKEND": "tcp"}) == "tcp"
+    assert workers.choose_backend("auto", 2, {"COBRE_COMM_BACKEND": "auto"}) == "shm"
+    assert workers.choose_backend("shm", 2, {"COBRE_COMM_BACKEND": "tcp"}) == "shm"
+    with pytest.raises(InvalidBackend, match="there is no backend 'nonsense'"):
+        workers.choose_backend("auto", 2, {"COBRE_COMM_BACKEND": "nonsense"})
+    with pytest.raises(OptionError, match="expected 1 with the mpi backend, got 2"):
+        workers.choose_backend("auto", 2, {"COBRE_COMM_BACKEND": "mpi"})
+
+
+@pytest.mark.parametrize(
+    ("backend", "given", "missing"),
+    [
+        (
+            "tcp",
+            {"COBRE_TCP_TOKEN": "secret", "COBRE_TCP_COORDINATOR": "here"},
+            ("COBRE_TCP_RANK", "COBRE_TCP_SIZE"),
+        ),
+        ("tcp", {"COBRE_TCP_RANK": "0"}, ("COBRE_TCP_SIZE",)),
+        ("shm", {"COBRE_SHM_SIZE": "2"}, ("COBRE_SHM_NAME", "COBRE_SHM_RANK")),
+    ],
+)
+def test_a_rank_without_all_it_needs_does_not_run_alone(
+    backend: str, given: dict[str, str], missing: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """N hosts would make N whole runs."""
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(MissingConfiguration) as raised:
+        pycobre.train(problem(), options=options(1), backend=backend)
+    assert raised.value.missing_vars == missing
 
 
 def test_more_workers_than_passes_is_a_warning() -> None:

@@ -61,7 +61,8 @@ class TrainingResult:
     def __repr__(self) -> str:
         return (
             f"<TrainingResult: {self.iterations} iterations (stopped by {self.termination_reason}), "
-            f"lower bound {self.final_lower_bound:.10g}, upper bound {self.final_upper_bound:.10g}, "
+            f"{'lower' if self.policy.sense.sign > 0 else 'upper'} bound {self.final_lower_bound:.10g}, "
+            f"simulated {self.final_upper_bound:.10g}, "
             f"{self.total_cuts} cuts, policy {self.policy_digest[:12]}…>"
         )
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 __all__ = ["NAMES", "backend_name", "communicator_for"]
 
 NAMES = ("auto", "mpi", "tcp", "shm", "local")
+# Where one of these is set, other ranks are meant: what is missing is an error, and not a run of one rank.
+_OF_TCP = ("COBRE_TCP_RANK", "COBRE_TCP_SIZE", "COBRE_TCP_COORDINATOR", "COBRE_TCP_TOKEN", "SLURM_PROCID")
+_OF_SHM = ("COBRE_SHM_NAME", "COBRE_SHM_RANK", "COBRE_SHM_SIZE")
 
 
 def communicator_for(backend: str) -> Communicator:
@@ -21,9 +24,9 @@ def communicator_for(backend: str) -> Communicator:
         raise InvalidBackend(backend, NAMES)
     from pycobre.comm import ShmConfig, TcpConfig, create_communicator
 
-    if backend == "shm" and "COBRE_SHM_NAME" not in os.environ:
+    if backend == "shm" and not any(name in os.environ for name in _OF_SHM):
         return create_communicator(ShmConfig(f"pycobre-{os.getpid()}-{os.urandom(6).hex()}", 0, 1))
-    if backend == "tcp" and not any(name in os.environ for name in ("COBRE_TCP_RANK", "SLURM_PROCID")):
+    if backend == "tcp" and not any(name in os.environ for name in _OF_TCP):
         return create_communicator(TcpConfig(rank=0, size=1, port=0, bind_addr="127.0.0.1"))
     return create_communicator(None if backend == "auto" else backend)
 

@@ -28,6 +28,7 @@ from pycobre.events import Listener, WarningRaised
 from pycobre.sddp import Policy, SimulateOptions, TrainingOutcome, TrainingState, simulate, train
 from pycobre.sddp.numbers import spread
 from pycobre.sddp.prepared import PreparedProblem
+from pycobre.sddp.stopping import relative_gap
 from pycobre.sddp.training.checkpoint import latest, pack_checkpoint, unpack_checkpoint
 
 __all__ = ["execute"]
@@ -122,6 +123,17 @@ def _execute(
             "half_width": cost.half_width,
             "policy_digest": policy.digest,
         }
+        if "lower_bound" in metadata:
+            metadata["simulation"]["gap"] = relative_gap(
+                policy.sense.sign * metadata["lower_bound"], policy.sense.sign * cost.mean
+            )
+        if comm.rank == 0:
+            figures, warnings = study.indicators(simulated, study.scenarios)
+            metadata["simulation"]["indicators"] = figures
+            metadata["warnings"] = [*metadata.get("warnings", ()), *warnings]
+            if emit is not None:
+                for message in warnings:
+                    emit(WarningRaised(message=message))
         metadata.setdefault("policy_digest", policy.digest)
     metadata["elapsed_s"] = time.time() - started
     # The module `platform` knows more, and starts a process to ask for it.

@@ -19,6 +19,7 @@ from pycobre.sddp import Record, Sampler, Simulation, TrainOptions
 __all__ = ["Study", "StudySource", "make_study"]
 
 Columns = dict[str, NDArray[Any]]
+Indicators = Callable[[Mapping[str, Mapping[str, NDArray[Any]]], int], tuple[dict[str, Any], list[str]]]
 FAILED = "failed"  # of the output directory: the bundles of LPs that could not be solved
 
 
@@ -37,6 +38,8 @@ class Study:
     scenarios: int = 0
     checkpoint_iterations: int | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    indicators: Indicators = lambda tables, scenarios: ({}, [])
+    """Of all simulated tables: figures for the metadata, and warnings."""
 
 
 class StudySource(Protocol):
@@ -64,6 +67,8 @@ class StudySource(Protocol):
     def checkpoint_iterations(self) -> int | None: ...
     @property
     def metadata(self) -> Mapping[str, Any]: ...
+    @property
+    def indicators(self) -> Indicators: ...
 
 
 def make_study(request: Request) -> Study:

@@ -48,6 +48,8 @@ class WorkerInfo:
 def choose_backend(backend: str, workers: int, environ: Mapping[str, str] | None = None) -> str:
     """The backend that `workers` processes of this machine talk by; raises before anything is started."""
     environ = os.environ if environ is None else environ
+    if backend == "auto":
+        backend = environ.get("COBRE_COMM_BACKEND", "").strip().lower() or "auto"
     if backend not in NAMES:
         raise InvalidBackend(backend, NAMES)
     announced = announced_size(environ)

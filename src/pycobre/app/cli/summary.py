@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -65,6 +66,7 @@ def summary(report: Report, request: Request) -> str:
         half = f" ± {amount(cost['half_width'])} (95 %)" if cost["scenarios"] > 1 else ""
         scenarios = counted(cost["scenarios"], "scenario")
         lines.append(f"  simulation    {scenarios}, mean {amount(cost['mean'])}{half}")
+        lines += _of_simulation(cost, found)
     lines += [*_efficiency(report), f"  backend       {found['backend']}, {counted(found['ranks'], 'rank')}"]
     lines.append(f"  time          {duration(found['elapsed_s'])}")
     if "policy_digest" in found:
@@ -74,8 +76,38 @@ def summary(report: Report, request: Request) -> str:
     if found.get("termination_reason") == "interrupted":
         lines.append("interrupted: the same command with --resume goes on from here, bit for bit")
     else:
-        lines.append(f"next: pycobre report {output}")
+        lines.append(_next(output))
     return "\n".join(lines)
+
+
+def _of_simulation(cost: Mapping[str, Any], found: Mapping[str, Any]) -> list[str]:
+    """How far the simulated cost is from the bound, and what of it is not physical; what is nothing is said too."""
+    lines = []
+    if "gap" in cost:
+        half = 100 * cost["half_width"] / max(1.0, abs(found["lower_bound"]))
+        interval = f" ± {half:.3f} % (95 %)" if cost["scenarios"] > 1 else ""
+        lines.append(f"  to the bound  {100 * cost['gap']:.3f} %{interval}")
+    figures = cost.get("indicators", {})
+    if "lolp" in figures:
+        said = f"EENS {figures['eens_mwh']:,.1f} MWh, LOLP {100 * figures['lolp']:.2f} % of stages"
+        lines.append(f"  load shed     {said if figures['lolp'] else 'none'}")
+    if "water_created_share" in figures:
+        said = (
+            f"{figures['water_created_hm3']:,.3f} hm³ in {100 * figures['water_created_share']:.2f} % "
+            f"of plant-stages, {figures['water_unneeded_hm3']:,.3f} beyond need"
+        )
+        lines.append(f"  water created {said if figures['water_created_share'] else 'none'}")
+        violated = figures["limits_violated_share"]
+        said = f"violated in {100 * violated:.2f} % of plant-stages" if violated else "kept"
+        lines.append(f"  flow limits   {said}")
+    return lines
+
+
+def _next(output: str) -> str:
+    """A command that works with what is installed."""
+    if find_spec("plotly") is None:
+        return f'next: pip install "pycobre[plot]", then pycobre report {output}'
+    return f"next: pycobre report {output}" + ("" if find_spec("matplotlib") else " --no-png")
 
 
 def _stopped(reason: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pycobre._util.frozen import frozen
 from pycobre.hydro.build import HydroModel, build_model
@@ -14,6 +15,7 @@ from pycobre.hydro.model import Case
 from pycobre.hydro.model import config as settings
 from pycobre.hydro.study.options import train_options
 from pycobre.hydro.tables.case_tables import CaseTables
+from pycobre.hydro.tables.indicators import indicators, physical_warnings
 from pycobre.hydro.uncertainty.scenario_sampler import ScenarioSampler
 from pycobre.problem import Problem
 from pycobre.sddp import Paths, Record, TrainOptions
@@ -49,6 +51,13 @@ class CaseStudy:
     scenarios: int
     checkpoint_iterations: int | None
     metadata: Mapping[str, Any]
+
+    def indicators(
+        self, tables: Mapping[str, Mapping[str, NDArray[Any]]], scenarios: int
+    ) -> tuple[dict[str, Any], list[str]]:
+        """What the simulated tables say of their own physics, and what of it is a warning."""
+        found = indicators(tables, scenarios)
+        return found, physical_warnings(found)
 
 
 def study_of_case(case: Case, found: Mapping[str, Any] | None = None) -> CaseStudy:
