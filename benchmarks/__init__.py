@@ -21,6 +21,7 @@ solver_batch        a batch of LPs against a loop in C (solver_models: LPs to me
 solver_scaling      threads and processes solving LPs
 solver_tableau      the dense tableau against HiGHS, by size of LP
 sddp_cuts           cost of an iteration by how cuts are kept (sddp_systems: problems to measure on)
+sddp_interior       bounds with cuts at interior points, by schedule
 sddp_memory         memory of a training against its estimate
 sddp_scaling        cost against stages, passes, openings, states
 sddp_ranks          strong and weak scaling over ranks

@@ -6,7 +6,7 @@ policy · cuts       what training leaves behind: cuts by node          exchange
 stored              policies and checkpoints as they are read, every entry checked
 plan · openings     a problem ordered for solving                      prepared   plan, openings and engine together
 forward · starts    trajectories, and where their solves start         subproblems   solves by node and scenario
-risk · stopping · sampling · selection · options    choices, each a small interface with a few classes
+risk · stopping · sampling · selection · interior · options    choices, each a small interface with a few classes
 codec               options as JSON values                             memory     bytes before a run
 split · error_agreement     work by rank, errors that reach all ranks  numbers    sums in a fixed order
 timing · reporter   seconds per rank, events to the listener
@@ -14,6 +14,7 @@ timing · reporter   seconds per rank, events to the listener
 
 from pycobre.sddp.cuts import Cuts
 from pycobre.sddp.exchange import export_sddp_jl, import_sddp_jl
+from pycobre.sddp.interior import InteriorPoints
 from pycobre.sddp.memory import MemoryEstimate, estimate
 from pycobre.sddp.options import TrainOptions
 from pycobre.sddp.policy import Policy, Value
@@ -68,6 +69,7 @@ __all__ = [
     "Historical",
     "History",
     "InSample",
+    "InteriorPoints",
     "IterationLimit",
     "Level1",
     "LimitedMemoryLevel1",

@@ -11,6 +11,7 @@ from typing import Any
 from pycobre._util.codec import Codec
 from pycobre.errors import OptionError
 from pycobre.sddp import risk, selection, stopping
+from pycobre.sddp.interior import InteriorPoints
 from pycobre.sddp.options import TrainOptions
 from pycobre.solver.api import SolverOptions
 
@@ -33,6 +34,7 @@ _CLASSES: dict[str, type[Any]] = {
         stopping.AllOf,
         selection.Level1,
         selection.LimitedMemoryLevel1,
+        InteriorPoints,
         SolverOptions,
         TrainOptions,
     )

@@ -11,6 +11,7 @@ from pycobre._util.frozen import frozen
 from pycobre._util.suggest import did_you_mean
 from pycobre.errors import OptionError
 from pycobre.problem import ROOT, Problem
+from pycobre.sddp.interior import InteriorPoints
 from pycobre.sddp.risk import Expectation, RiskMeasure
 from pycobre.sddp.selection import Selection
 from pycobre.sddp.stopping import IterationLimit, StoppingRule
@@ -34,6 +35,8 @@ class TrainOptions:
     root_risk: RiskMeasure = field(default_factory=Expectation)  #: over the outcomes of the first node
     lazy: bool = True  #: LPs start with a few cuts and take in violated ones; False: every LP holds all cuts
     selection: Selection | None = None  #: switches cuts off by a rule; None keeps all of them in play
+    interior: InteriorPoints | None = None
+    """Where the backward pass solves: between trial points and the middle of the bounds; None: at trial points."""
     seed: int = DEFAULT_SEED  #: of the in-sample forward paths
     max_depth: int | None = None  #: longest in-sample path on a cyclic graph
     persistence: float = 0.0  #: see `InSample`: above 0 favours extremes, and biases the upper bound
@@ -56,6 +59,11 @@ class TrainOptions:
             raise OptionError(
                 f"selection: expected a Selection or None, got {type(self.selection).__name__}. "
                 "Use Level1() or LimitedMemoryLevel1()."
+            )
+        if self.interior is not None and not isinstance(self.interior, InteriorPoints):
+            raise OptionError(
+                f"interior: expected InteriorPoints or None, got {type(self.interior).__name__}. "
+                "Use InteriorPoints() for cuts at interior points."
             )
         if not isinstance(self.stopping, StoppingRule):
             raise OptionError(
@@ -91,6 +99,7 @@ class TrainOptions:
             "root_risk": self.root_risk,
             "lazy": self.lazy,
             "selection": self.selection,
+            "interior": self.interior,
             "seed": self.seed,
             "max_depth": self.max_depth,
             "persistence": self.persistence,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre._util.arrays import F64, I64
+from pycobre._util.arrays import F64, I32, I64
 from pycobre.errors import SolverError
 from pycobre.sddp.openings import Openings
 from pycobre.sddp.plan import NodePlan, Plan
@@ -31,9 +31,8 @@ class SolveContext(NamedTuple):
     iteration: int
     first: int
     rows: I64 | None  #: None: chain i is scenario `first + i`
-    openings: NDArray[np.int32] | None = (
-        None  #: of each chain, where it has one LP only; −1: not in the support
-    )
+    openings: I32 | None = None  #: of each chain, where it has one LP only; −1: not in the support
+    hint: str = ""  #: added to the text of an infeasible LP
 
 
 class SubproblemSolver:
@@ -162,8 +161,9 @@ def _located(
         opening, noise = None, "noise from outside the support"
     # The solver names the position in the block, which means nothing to the caller.
     what = error.message.removeprefix(f"LP of chain {chain}, opening {position}: ")
+    hint = context.hint if error.status == "infeasible" else ""
     return SolverError(
-        f"node {plan.name!r}, iteration {context.iteration}, scenario {scenario}, {noise}: {what}",
+        f"node {plan.name!r}, iteration {context.iteration}, scenario {scenario}, {noise}: {what}{hint}",
         stage=plan.name,
         iteration=context.iteration,
         scenario=scenario,

@@ -396,12 +396,25 @@ def counts(config: Config, stages: tuple[Stage, ...]) -> Findings:
         given.append(("training.selection.forward_passes", training.selection.forward_passes, MOST))
     if isinstance(simulation.selection, SampledScenarios):
         given.append(("simulation.selection.num_scenarios", simulation.selection.num_scenarios, MOST))
+    if training.interior_points is not None:
+        given.append(("training.interior_points.last", training.interior_points.last, None))
     for where, value, most in given:
         if value is not None and value < 1:
             yield error(PHYSICAL, "count", "config", "a count is at least 1", where=where, value=value)
         elif value is not None and most is not None and value > most:
             rule = f"a count is at most {most}"
             yield error(PHYSICAL, "count", "config", rule, where=where, value=value)
+    interior = training.interior_points
+    if interior is not None and not 0.0 < interior.initial <= 1.0:
+        where = "training.interior_points.initial"
+        yield error(
+            PHYSICAL,
+            "weight",
+            "config",
+            "a weight is above 0 and up to 1",
+            where=where,
+            value=interior.initial,
+        )
     for stage in stages:
         if stage.num_openings is not None and stage.num_openings > MOST:
             rule, entity = f"num_openings is at most {MOST}", f"stage {stage.id}"

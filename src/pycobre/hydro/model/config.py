@@ -218,6 +218,15 @@ class TrainingSolverConfig:
 
 
 @record
+class InteriorPointsConfig:
+    """Cuts at interior points: weights `initial`/√k or `initial`/k up to iteration `last`. Not known to Cobre."""
+
+    initial: float = 0.5
+    decay: Literal["sqrt", "harmonic"] = "harmonic"
+    last: int | None = None
+
+
+@record
 class TrainingConfig:
     """How the policy is made. `tree_seed` None means 42; it also drives in-sample forward draws."""
 
@@ -228,6 +237,7 @@ class TrainingConfig:
     tree_seed: int | None = None
     scenario_source: ScenarioSource | None = None
     cut_selection: CutSelectionConfig = field(default_factory=CutSelectionConfig)
+    interior_points: InteriorPointsConfig | None = None
     solver: TrainingSolverConfig = field(default_factory=TrainingSolverConfig)
     parallelism: ParallelismConfig = field(default_factory=ParallelismConfig)
 

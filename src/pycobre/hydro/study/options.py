@@ -12,6 +12,7 @@ from pycobre.sddp import (
     BoundStalling,
     Expectation,
     Gap,
+    InteriorPoints,
     IterationLimit,
     Level1,
     LimitedMemoryLevel1,
@@ -42,6 +43,7 @@ def train_options(model: HydroModel) -> TrainOptions:
         risk=measures,
         root_risk=_measure(stages[0].risk_measure),
         selection=_selection(training.cut_selection),
+        interior=_interior(training.interior_points),
         seed=model.seed,
     )
 
@@ -69,6 +71,11 @@ def _stopping(training: settings.TrainingConfig) -> StoppingRule:
         # The iteration limit always caps.
         return AnyOf(AllOf(*rules), *limits)
     return AnyOf(*rules, *limits) if len(rules) + len(limits) > 1 else (rules + limits)[0]
+
+
+def _interior(given: settings.InteriorPointsConfig | None) -> InteriorPoints | None:
+    """None, the default, makes cuts at trial points as Cobre does, so that its bounds are reproduced."""
+    return None if given is None else InteriorPoints(given.initial, given.decay, given.last)
 
 
 def _selection(given: settings.CutSelectionConfig) -> Selection | None:

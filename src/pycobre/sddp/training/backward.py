@@ -5,7 +5,8 @@ of node i, optimal values Q_k(x) and gradients π_k, and the weights w and the c
 
     value = Σ_k w_k Q_k(x) + o        slope = Σ_k w_k π_k        intercept = value − slope·x
 
-is a cut of node i, valid everywhere. The same solves give every node with the same children its own cut.
+is a cut of node i, valid everywhere. The same solves give every node with the same children its own cut. With
+`InteriorPoints` x is a point between the state handed on and the middle of its bounds.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 
 from pycobre._util.arrays import F64
 from pycobre.sddp.cuts import CutRecords
+from pycobre.sddp.interior import InteriorPoints, middles
 from pycobre.sddp.numbers import ordered_dot, ordered_sum
 from pycobre.sddp.openings import Openings
 from pycobre.sddp.plan import Family, Plan
@@ -28,6 +30,11 @@ from pycobre.sddp.training.load_balancing import SharedWorkQueue
 from pycobre.solver import Block
 
 __all__ = ["CutGenerator"]
+
+INTERIOR_HINT = (
+    " The incoming state is an interior point: if no trajectory comes there, train with cuts at the trial points "
+    "(interior None)."
+)
 
 
 class CutGenerator:
@@ -41,9 +48,11 @@ class CutGenerator:
         measures: Mapping[int, RiskMeasure],
         *,
         with_states: bool,
+        interior: InteriorPoints | None = None,
     ) -> None:
         self._plan, self._subproblems, self._openings, self._measures = plan, subproblems, openings, measures
         self._with_states = with_states
+        self._interior, self._middles = interior, () if interior is None else middles(plan)
         self.width = CutRecords.width(plan.states, with_state=with_states)
 
     def none(self, count: int) -> CutRecords:
@@ -56,8 +65,8 @@ class CutGenerator:
         """This rank's `count` records of a step, from the `state` that its trajectories, `first` on, left behind."""
         records = self.none(count)
         for family, rows, places in step.groups:
-            x = state if rows is None else state[rows]
-            context = SolveContext(iteration, first, rows)
+            x = self._points(family, state if rows is None else state[rows], iteration)
+            context = SolveContext(iteration, first, rows, hint=self._hint(iteration))
             blocks = [
                 self._subproblems.solve_all_openings(child, x, *starts.get(child, rows), context)
                 for child in family.children
@@ -71,19 +80,31 @@ class CutGenerator:
         assert self._plan.linear_order is not None
         node = int(self._plan.linear_order[depth])
         family = self._plan.families[self._plan.family_of[node]]
-        states = queue.states(depth)
+        states = self._points(family, queue.states(depth), iteration)
         block = self._subproblems.solve_all_openings(
             family.children[0],
             states,
             queue.bases(depth + 1),
             queue.states(depth + 1),
-            SolveContext(iteration, queue.trajectories.start, None),
+            SolveContext(iteration, queue.trajectories.start, None, hint=self._hint(iteration)),
             work_counter=queue.reset_counter(),
         )
         assert block.solved_here is not None
         taken = block.solved_here.view(np.bool_)
         mine = replace(block, objective=block.objective[taken], gradient=block.gradient[taken])
         queue.put(taken, self._records(family, node, [mine], states[taken]))
+
+    def _points(self, family: Family, x: F64, iteration: int) -> F64:
+        """Where to solve for the states `x` that nodes of a family handed on."""
+        weight = 0.0 if self._interior is None else self._interior.weight(iteration)
+        if weight == 0.0:
+            return x
+        middle = self._middles[self._plan.family_of[family.members[0]]]
+        return np.where(np.isnan(middle), x, x + weight * (middle - x))
+
+    def _hint(self, iteration: int) -> str:
+        moved = self._interior is not None and self._interior.weight(iteration) > 0.0
+        return INTERIOR_HINT if moved else ""
 
     def _records(self, family: Family, member: int, blocks: list[Block], x: F64) -> CutRecords:
         intercept, slope = combine(family, member, self._measures[member], blocks, self._openings, x)

@@ -89,7 +89,12 @@ class Trainer:
             self.engine, self.plan, openings, self.pools, self.ledger, lazy=options.lazy
         )
         self.cut_generator = CutGenerator(
-            self.plan, self.subproblems, openings, self.measures, with_states=options.selection is not None
+            self.plan,
+            self.subproblems,
+            openings,
+            self.measures,
+            with_states=options.selection is not None,
+            interior=options.interior,
         )
         self.starts = Starts(len(self.block))
         self.queue: SharedWorkQueue | None = None
