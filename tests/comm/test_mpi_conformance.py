@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+import pytest
 from mpi_environments import EnvironmentStarter, require_environment
 
 from pycobre.testing import CommunicatorTests, SharedMemoryTests
@@ -28,6 +29,7 @@ class TestMpich(MpiTests):
     backend = EnvironmentStarter("mpich")
 
 
+@pytest.mark.ci
 class TestOpenMpi(MpiTests):
     __test__ = True
     backend = EnvironmentStarter("openmpi")

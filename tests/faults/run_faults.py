@@ -1,6 +1,6 @@
 """Damage real training runs, at random moments, and count what came of it.
 
-    python tests/faults/run_faults.py [--trials 20] [--seed 1] [--first N] [--plain] [--verbose] [BACKEND …]
+    python tests/faults/run_faults.py [--trials 20 | --each-kind] [--seed 1] [--first N] [--plain] [BACKEND …]
 
 A trial kills, stops, delays or starves a rank, fills the disk or the shared memory, or cuts the link, in a phase
 of the run that is addressed by its name (see `sabotage/saboteur.py`). It must come to the policy of an undisturbed
@@ -44,7 +44,8 @@ def row(backend: str, verdicts: list[Verdict]) -> str:
 
 def run_backend(backend: str, arguments: argparse.Namespace, mounts: Mounts) -> list[Verdict]:
     """All trials of one backend, with a line for each that is not as it should be."""
-    verdicts = []
+    verdicts: list[Verdict] = []
+    tried: set[str] = set()
     cpus = sorted(os.sched_getaffinity(0))
     hosts = Hosts()
     refusal = "--plain" if arguments.plain else hosts.build() if backend == "tcp" else ""
@@ -54,6 +55,9 @@ def run_backend(backend: str, arguments: argparse.Namespace, mounts: Mounts) -> 
             census = undisturbed(stage)
             for number in range(arguments.first, arguments.first + arguments.trials):
                 trial = make_trial(backend, number, arguments.seed, census, cpus)
+                if arguments.each_kind and trial.kind in tried:
+                    continue
+                tried.add(trial.kind)
                 if trial.kind == "cut" and refusal:
                     print(f"{trial}: left out, {refusal}", flush=True)
                     continue
@@ -82,6 +86,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("backends", nargs="*", choices=[*RANKS, []], metavar="BACKEND")
     parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--each-kind", action="store_true", help="only the first trial of each kind")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, metavar="N", help="number of the first trial")
     parser.add_argument("--plain", action="store_true", help="without mounts and network namespaces")

@@ -32,6 +32,13 @@ def table(backend: str, *words: str, timeout: float) -> str:
     return done.stdout
 
 
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_fault_of_each_kind(backend: str) -> None:
+    assert f"\n{backend}" in table(backend, "--each-kind", timeout=1100)
+
+
+@pytest.mark.ci
 @pytest.mark.timeout(2500)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_twenty_faults(backend: str) -> None:

@@ -18,7 +18,10 @@ from matrix import (
     surroundings,
 )
 
-pytestmark = pytest.mark.timeout(1200)  # environments with MPI may have to be made first
+pytestmark = [
+    pytest.mark.timeout(1200),  # environments with MPI may have to be made first
+    pytest.mark.xdist_group("same bits"),  # what is expected is computed once
+]
 
 SABOTAGE = HERE.parent / "faults" / "sabotage"
 
@@ -35,6 +38,8 @@ def test_the_fingerprint_covers_everything_promised(expected: dict[str, Fingerpr
     assert expected["hydro"]["policy file"] != expected["markov"]["policy file"]
 
 
+#: Every backend with more ranks than one, every number of threads; the rest of the matrix is for `.ci/run`.
+FEW = [Way("local", 1, 4), Way("shm", 3, 4), Way("tcp", 2, 1), Way("mpi-mpich", 2, 1)]
 MATRIX = [
     *(Way("local", 1, threads) for threads in (1, 4)),
     *(Way("shm", ranks, threads) for ranks in (2, 3, 4) for threads in (1, 4)),
@@ -45,6 +50,14 @@ MATRIX = [
 MORE = [*MATRIX, *(Way("tcp", ranks, 4) for ranks in (2, 3, 4))]
 
 
+@pytest.mark.parametrize("study", STUDIES)
+@pytest.mark.parametrize("way", FEW, ids=str)
+def test_same_bits_in_few_ways(study: str, way: Way, expected: dict[str, Fingerprint]) -> None:
+    """Each with a hash seed of its own."""
+    assert not differences(study, [way._replace(hash_seed=51 + FEW.index(way))], expected[study])
+
+
+@pytest.mark.ci
 @pytest.mark.parametrize("study", STUDIES)
 @pytest.mark.parametrize("way", MATRIX, ids=str)
 def test_same_bits(study: str, way: Way, expected: dict[str, Fingerprint]) -> None:

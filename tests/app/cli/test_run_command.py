@@ -106,7 +106,7 @@ def test_the_live_table_on_a_terminal(case: Path, tmp_path: Path) -> None:
         "run",
         str(case),
         "--iterations",
-        "60",
+        "20",
         "--scenarios",
         "5",
         "--output",
@@ -130,7 +130,7 @@ def test_the_live_table_on_a_terminal(case: Path, tmp_path: Path) -> None:
     os.close(ours)
     text = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode())
     assert "lower bound" in text
-    assert "60/60" in text or "5/5 scenarios" in text
+    assert "20/20" in text or "5/5 scenarios" in text
     assert "━" in text
     assert "next: pycobre report" in text
     table = [line for line in text.replace("\r", "\n").splitlines() if "iteration" in line]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,14 @@ from pycobre.app import simulate, train
 from pycobre.errors import OptionError
 from pycobre.hydro.examples import EXAMPLES, example
 from pycobre.hydro.files import case_files, load_case, validate, write_case
+
+pytestmark = pytest.mark.xdist_group("trained examples")
+
+
+@cache
+def trained(name):
+    """The result of training an example, which takes seconds; nobody changes it."""
+    return train(EXAMPLES[name].build())
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -26,7 +35,7 @@ def test_files_say_what_the_object_says(name, tmp_path):
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_training_reaches_the_bound_that_the_readme_names(name):
     chosen = EXAMPLES[name]
-    result = train(chosen.build())
+    result = trained(name)
     assert result.final_lower_bound == pytest.approx(chosen.lower_bound, rel=2e-4)
     assert f"{chosen.lower_bound:,.0f} $" in " ".join(chosen.readme.split())
     assert f"after the {result.iterations} iterations" in chosen.readme
@@ -40,7 +49,7 @@ def test_an_example_that_does_not_exist_names_the_others():
 def simulated(name):
     """Means over scenarios by table and column, [stage, block, entity]."""
     case = EXAMPLES[name].build()
-    result = simulate(case, train(case).policy, 60)
+    result = simulate(case, trained(name).policy, 60)
     stages, blocks = len(case.stages), len(case.stages[0].blocks)
 
     def mean(table, column):
