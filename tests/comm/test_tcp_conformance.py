@@ -12,7 +12,15 @@ from pycobre.testing import CommunicatorTests, SharedMemoryTests
 @pytest.mark.skipif(engines.native is None, reason="pycobre._native.tcp was not built")
 class TestTcp(CommunicatorTests, SharedMemoryTests):
     backend = "tcp"
-    sizes = (1, 2, 3, 4, 8)
+    sizes = (1, 2, 3)
+    shares_memory = False
+    patience_variable = "COBRE_TCP_TIMEOUT_SECS"
+
+
+@pytest.mark.ci
+class TestMoreTcpRanks(CommunicatorTests, SharedMemoryTests):
+    backend = "tcp"
+    sizes = (4, 8)
     shares_memory = False
     patience_variable = "COBRE_TCP_TIMEOUT_SECS"
 

@@ -24,10 +24,10 @@ class Weight(NamedTuple):
     digest: str
 
 
-def soak(comm: Communicator, trainings: int) -> list[Weight]:
+def soak(comm: Communicator, trainings: int, iterations: int) -> list[Weight]:
     """Train and simulate again and again over one communicator."""
     problem = reservoir(6)
-    options = TrainOptions(forward_passes=4, stopping=IterationLimit(ITERATIONS), threads=2)
+    options = TrainOptions(forward_passes=4, stopping=IterationLimit(iterations), threads=2)
     weights = []
     for _ in range(trainings):
         outcome = train(problem, comm, options)

@@ -15,15 +15,15 @@ GROWTH_KIB = 4096
 RANKS = {"local": 1, "shm": 2, "tcp": 2}
 
 
-def check(backend: str, communicators: int, trainings: int, timeout: float) -> None:
+def check(backend: str, communicators: int, trainings: int, iterations: int, timeout: float) -> None:
     """A number of communicators, one after the other, and as many trainings over each."""
     started = time.monotonic()
     history: list[list[Weight]] = [[] for _ in range(RANKS[backend])]
     with RankGroup(backend, RANKS[backend]) as group:
         for _ in range(communicators):
-            for rank, weights in enumerate(group.run(soak, trainings, timeout=timeout)):
+            for rank, weights in enumerate(group.run(soak, trainings, iterations, timeout=timeout)):
                 history[rank] += weights
-    done = communicators * trainings * ITERATIONS
+    done = communicators * trainings * iterations
     print(f"{backend}: {done} iterations in {time.monotonic() - started:.0f} s")
     for rank, weights in enumerate(history):
         early, late = _part(weights, 1), _part(weights, 3)
@@ -46,7 +46,14 @@ def _part(weights: list[Weight], quarter: int) -> list[Weight]:
 
 @pytest.mark.parametrize("backend", RANKS)
 def test_a_short_soak(backend: str) -> None:
-    check(backend, 4, 3, timeout=500)
+    """Fewer iterations, as many trainings and communicators: what is not given back shows in each of them."""
+    check(backend, 4, 3, 12, timeout=500)
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("backend", RANKS)
+def test_a_longer_soak(backend: str) -> None:
+    check(backend, 4, 3, ITERATIONS, timeout=500)
 
 
 @pytest.mark.slow
@@ -54,4 +61,4 @@ def test_a_short_soak(backend: str) -> None:
 @pytest.mark.parametrize("backend", RANKS)
 def test_an_hour_of_iterations(backend: str) -> None:
     """72 trainings: 3600 iterations, an hour of a study that needs a second for each."""
-    check(backend, 8, 9, timeout=1800)
+    check(backend, 8, 9, ITERATIONS, timeout=1800)
