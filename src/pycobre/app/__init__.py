@@ -9,6 +9,7 @@ run            run a request: here, as one rank of a launcher's job, or on worke
 backend        the backends by name, and this process's communicator
 job            the end of a launcher's job on an error
 workers        the parent's side of `num_workers`: start ranks, pass events on, collect the report
+restarts       another start from the newest checkpoint after a lost worker
 worker         the main program of a started rank
 stop_switch    Ctrl-C, SIGTERM and callbacks that ask to stop
 study          a request made concrete: problem, options, samplers, tables

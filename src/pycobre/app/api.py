@@ -100,6 +100,7 @@ def train(
     warm_start: Policy | str | os.PathLike[str] | None = None,
     checkpoint_iterations: int | None = None,
     checkpoint_minutes: float | None = None,
+    restarts: int = 0,
 ) -> TrainingResult:
     """Train a policy for a case (an object or a directory) or for a problem built in Python.
 
@@ -109,7 +110,8 @@ def train(
     processes share the work, with the same bits in the result. `progress_callback` receives every event of every
     worker; a true return value ends the run after the iteration, its exception too, and is raised then. Ctrl-C
     ends the run after the current iteration; a second one at once. With `output`, results and checkpoints are
-    written there; `resume` goes on from the newest checkpoint in it, bit for bit.
+    written there; `resume` goes on from the newest checkpoint in it, bit for bit. When a worker is lost (killed,
+    or its connection), the run is restarted from there by itself, at most `restarts` times.
     """
     at_least_one("checkpoint_iterations", checkpoint_iterations, optional=True)
     callable_or_none("progress_callback", progress_callback)
@@ -129,7 +131,9 @@ def train(
                 emit_events=progress_callback is not None,
                 confirm_each_iteration=progress_callback is not None,
             )
-        report, workers = run_request(request, backend, num_workers, progress_callback, group)
+        report, workers = run_request(
+            request, backend, num_workers, progress_callback, group, restarts=restarts
+        )
     return _training_result(report, workers)
 
 

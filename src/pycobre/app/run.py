@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from pycobre.app.arguments import at_least_one
 from pycobre.app.backend import communicator_for
 from pycobre.app.job import ending_job
+from pycobre.app.restarts import run_with_restarts
 from pycobre.app.stop_switch import StopSwitch, catching_signals
-from pycobre.app.workers import WorkerInfo, choose_backend, run_on_workers, start_workers
+from pycobre.app.workers import WorkerInfo, choose_backend, start_workers
+from pycobre.errors import OptionError
 from pycobre.events import Event
 
 # The rest is imported where it is needed: workers are started first, and load it at the same time.
@@ -46,20 +48,27 @@ def run_request(
     callback: Callback | None,
     group: RankGroup | None = None,
     switch: StopSwitch | None = None,
+    restarts: int = 0,
 ) -> tuple[Report, tuple[WorkerInfo, ...] | None]:
     """Run a request here or on workers, those of `group` if they have been started already.
 
-    Everything that can be known to be wrong is raised before any of them begins.
+    Everything that can be known to be wrong is raised before any of them begins. After a lost worker the run is
+    restarted from its newest checkpoint, at most `restarts` times.
     """
     at_least_one("num_workers", num_workers)
     at_least_one("threads", request.threads)
+    if restarts and num_workers == 1:
+        raise OptionError(
+            f"restarts: expected 0 without workers, got {restarts}: nobody is left to restart a lost process. "
+            "Use num_workers above 1, or let the scheduler start it again with resume."
+        )
     switch = switch or StopSwitch()
     if num_workers > 1:
         _require_sound(request)
         _warn_of_idle_workers(request, num_workers)
         with waiting_workers(backend, num_workers) if group is None else nullcontext(group) as started:
             assert started is not None
-            return run_on_workers(request, started, callback, switch)
+            return run_with_restarts(request, started, callback, switch, restarts)
     with communicator_for(backend) as comm, ending_job(comm):
         return run_here(request, comm, callback, switch), None
 

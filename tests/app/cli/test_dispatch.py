@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +13,8 @@ import pycobre
 from pycobre import errors
 from pycobre.app.cli import COMMANDS, main, version
 from pycobre.app.failures import describe, exit_code
+from pycobre.hydro.examples import EXAMPLES
+from pycobre.hydro.files import write_case
 
 
 def test_help_lists_every_command(capsys):
@@ -166,3 +169,9 @@ def test_every_exception_has_a_code_and_a_text():
         assert exit_code(error) in (1, 2, 3, 4)
     assert exit_code(KeyboardInterrupt()) == 130
     assert describe(errors.CobreError("odd")).startswith("error: odd\nhint: ")
+
+
+def test_restarts_without_workers_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_case(EXAMPLES["one-reservoir"].build(), tmp_path / "case")
+    assert main(["run", str(tmp_path / "case"), "--restarts", "1"]) == 1
+    assert "--restarts: expected 0 without --workers, got 1." in capsys.readouterr().err

@@ -29,6 +29,7 @@ _COUNTS = {
     "forward_passes": 1,
     "scenarios": 0,
     "checkpoint_every": 1,
+    "restarts": 0,
 }
 
 
@@ -51,6 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--checkpoint-every", type=int, metavar="K", help="iterations between checkpoints (2 minutes)"
+    )
+    parser.add_argument(
+        "--restarts", type=int, default=0, metavar="N", help="restarts with --resume after a lost worker (0)"
     )
     parser.add_argument(
         "--checkpoint-minutes", type=float, metavar="T", help="minutes between checkpoints (2)"
@@ -85,10 +89,18 @@ def run_command(arguments: argparse.Namespace, make_request: Callable[[argparse.
 
         with ending_job_without_communicator(arguments.backend, arguments.workers):
             request = make_request(arguments)
+        restarts: int = getattr(arguments, "restarts", 0)
+        if restarts and group is None:
+            raise OptionError(
+                f"--restarts: expected 0 without --workers, got {restarts}. Use --workers 2 or more, or let the "
+                "scheduler start the command again with --resume."
+            )
         if group is not None:
             with Display(arguments, request, arguments.workers, group.backend) as display:
                 switch = StopSwitch(display.stopping)
-                report, _ = run_request(request, arguments.backend, arguments.workers, display, group, switch)
+                report, _ = run_request(
+                    request, arguments.backend, arguments.workers, display, group, switch, restarts
+                )
                 display.finish(report)
         else:
             with communicator_for(arguments.backend) as comm, ending_job(comm):

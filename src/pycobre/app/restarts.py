@@ -1,0 +1,77 @@
+"""Restarting a run whose worker was lost: a killed process, a dead or silent connection.
+
+What the run itself does wrong (an LP without a solution, a full disk) would happen again, and is raised at once.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pycobre.app.failures import is_lost_rank
+from pycobre.app.results.layout import CHECKPOINTS
+from pycobre.app.workers import WorkerInfo, run_on_workers, start_workers
+from pycobre.errors import CollectiveFailed, OptionError, WorkerError
+from pycobre.events import Event, WarningRaised
+
+if TYPE_CHECKING:
+    from pycobre.app.report import Report
+    from pycobre.app.request import Request
+    from pycobre.app.stop_switch import StopSwitch
+    from pycobre.launch.launcher import RankGroup
+
+__all__ = ["run_with_restarts"]
+
+
+def run_with_restarts(
+    request: Request,
+    group: RankGroup,
+    on_event: Callable[[Event], object] | None,
+    switch: StopSwitch,
+    restarts: int,
+) -> tuple[Report, tuple[WorkerInfo, ...]]:
+    """Run a request on started workers, and again on new ones from the newest checkpoint when one is lost.
+
+    At most `restarts` times, and not after the run was asked to stop. The bits are those of an undisturbed run.
+    """
+    if restarts and request.output is None:
+        raise OptionError("restarts: expected an output directory to restart from, got none. Give output=.")
+    size, backend = len(group.ranks), group.backend
+    with ExitStack() as started:
+        for attempt in range(1, restarts + 1):
+            try:
+                return run_on_workers(request, group, on_event, switch)
+            except WorkerError as error:
+                if switch() or not _is_lost(error):
+                    raise
+                lost = error
+            group.close()  # ends and reaps all workers, so that the directory is free
+            _warn(f"{lost}: restart {attempt} of {restarts}", on_event)
+            request = _continued(request)
+            group = started.enter_context(start_workers(size, backend))
+        return run_on_workers(request, group, on_event, switch)
+
+
+def _is_lost(error: WorkerError) -> bool:
+    return is_lost_rank(error) or isinstance(error.inner, CollectiveFailed)
+
+
+def _continued(request: Request) -> Request:
+    """The request from the newest checkpoint on; where there is none yet, from the beginning."""
+    from pycobre.sddp.training.checkpoint import has_checkpoints
+
+    assert request.output is not None
+    if not request.train or not has_checkpoints(Path(request.output) / CHECKPOINTS):
+        return replace(request, resume=False)
+    return replace(request, resume=True, policy=None)
+
+
+def _warn(message: str, on_event: Callable[[Event], object] | None) -> None:
+    if on_event is None:
+        warnings.warn(message, stacklevel=2)
+    else:
+        on_event(WarningRaised(message=message))
