@@ -1,6 +1,6 @@
 """What fuzzers do to a tcp engine: one end of a connection says arbitrary things, the other makes a collective.
 
-Whatever the peer says, the collective must end soon, with or without trouble, write nowhere but into its result,
+Whatever the peer says, the collective must end soon, with or without failure, write nowhere but into its result,
 and reserve no memory on the peer's word; and both engines must come to the same end. hypothesis (test_tcp_fuzz)
 and atheris (tcp_atheris) supply the things said.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from pycobre.comm import TcpConfig
 from pycobre.comm.tcp import engine as tcp_engine
 from pycobre.comm.tcp.engine import Engine
-from pycobre.comm.tcp.failure import Trouble, What, explain
+from pycobre.comm.tcp.failure import CommFailure, FailureKind, explain
 from pycobre.comm.tcp.mac import KEY_BYTES, Mac, SessionKeys
 from pycobre.comm.tcp.sealed import sealed
 from pycobre.comm.tcp.wire import HEADER, Call, DtypeCode, Kind, Operation, dtype_code, layout_code
@@ -44,25 +44,25 @@ def gather(engine: Engine, rank: int, counts: tuple[int, ...]) -> tuple[Fields |
     for displ, count in zip(displs, counts, strict=True):
         inside[displ : displ + count] = True
     send = np.zeros(counts[rank])
-    trouble = engine.allgatherv(1, FLOAT64, layout_code(counts), send, recv, counts, displs)
+    failure = engine.allgatherv(1, FLOAT64, layout_code(counts), send, recv, counts, displs)
     assert np.all(recv[~inside] == GUARD), "something was written outside of the result"
-    return trouble, recv[inside]
+    return failure, recv[inside]
 
 
 def reduce(engine: Engine, rank: int, counts: tuple[int, ...]) -> tuple[Fields | None, Array]:
     store = np.full(sum(counts) + 16, GUARD)
-    trouble = engine.allreduce(1, FLOAT64, np.zeros(sum(counts)), store[8:-8], 1)
+    failure = engine.allreduce(1, FLOAT64, np.zeros(sum(counts)), store[8:-8], 1)
     assert np.all(store[:8] == GUARD)
     assert np.all(store[-8:] == GUARD)
-    return trouble, store[8:-8]
+    return failure, store[8:-8]
 
 
 def broadcast(engine: Engine, rank: int, counts: tuple[int, ...]) -> tuple[Fields | None, Array]:
     store = np.full(sum(counts) + 16, GUARD)
-    trouble = engine.broadcast(1, FLOAT64, store[8:-8], 1)
+    failure = engine.broadcast(1, FLOAT64, store[8:-8], 1)
     assert np.all(store[:8] == GUARD)
     assert np.all(store[-8:] == GUARD)
-    return trouble, store[8:-8]
+    return failure, store[8:-8]
 
 
 def barrier(engine: Engine, rank: int, counts: tuple[int, ...]) -> tuple[Fields | None, Array]:
@@ -89,7 +89,7 @@ def expected_call(collective: str, counts: tuple[int, ...]) -> Call:
 
 def meet(
     rank: int, collective: str, size: str, said: list[bytes], *, authenticated: bool = False
-) -> Trouble | None:
+) -> CommFailure | None:
     """Make a collective as `rank` with peers who say these things and hang up."""
     return meet_fully(rank, collective, size, said, authenticated=authenticated)[0]
 
@@ -102,16 +102,16 @@ def meet_twice(
     ends = []
     for tcp_engine.native in (native, None):  # type: ignore[assignment]
         try:
-            trouble, result = meet_fully(rank, collective, size, said, authenticated=authenticated)
+            failure, result = meet_fully(rank, collective, size, said, authenticated=authenticated)
         finally:
             tcp_engine.native = native
-        ends.append(result.tobytes() if trouble is None else explain(trouble, rank, {}, 20.0))
+        ends.append(result.tobytes() if failure is None else explain(failure, rank, {}, 20.0))
     assert ends[0] == ends[1], f"{ends[0]!r} and {ends[1]!r}"
 
 
 def meet_fully(
     rank: int, collective: str, size: str, said: list[bytes], *, authenticated: bool = False
-) -> tuple[Trouble | None, Array]:
+) -> tuple[CommFailure | None, Array]:
     """What `meet` does, with the result as far as it came."""
     counts = COUNTS[size]
     peers = [0] if rank else list(range(1, SIZE))
@@ -139,11 +139,11 @@ def meet_fully(
     assert peak < MOST_MEMORY, f"{peak} bytes were reserved"
     if fields is None:
         return None, result
-    trouble = Trouble(*fields)
-    assert trouble.what in list(map(int, What))
-    assert trouble.what != What.SILENCE, "the collective did not notice that its peers are gone"
-    assert explain(trouble, rank, {}, 20.0)[1]
-    return trouble, result
+    failure = CommFailure(*fields)
+    assert failure.kind in list(map(int, FailureKind))
+    assert failure.kind != FailureKind.TIMEOUT, "the collective did not notice that its peers are gone"
+    assert explain(failure, rank, {}, 20.0)[1]
+    return failure, result
 
 
 def with_tags(rank: int, said: list[list[bytes]]) -> list[bytes]:

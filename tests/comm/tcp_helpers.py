@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from pycobre.comm import Communicator, ReduceOp, TcpBackend, TcpConfig
-from pycobre.comm.tcp import acceptor as tcp_door
+from pycobre.comm.tcp import acceptor
 from pycobre.comm.tcp import engine as engines
 from pycobre.comm.tcp import join as tcp_join
 from pycobre.comm.tcp.handshake import Stage, WorkerSide
@@ -59,15 +59,15 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 @pytest.fixture(autouse=True)
 def patient_handshakes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a starved machine a handshake may take longer than a stranger has, and another attempt logs more lines."""
-    monkeypatch.setattr(tcp_door, "_HANDSHAKE_S", 200.0)
+    """On a busy machine a handshake may take longer than it may, and another attempt logs more lines."""
+    monkeypatch.setattr(acceptor, "_HANDSHAKE_S", 200.0)
     monkeypatch.setattr(tcp_join, "_ATTEMPT_S", 200.0)
     monkeypatch.setattr(tcp_join, "_LAST_ATTEMPT_S", 200.0)
 
 
 @dataclass
 class Gathering:
-    """A group that is being started: ranks may be added, strangers may come first."""
+    """A group that is being started: ranks may be added, unauthenticated peers may connect first."""
 
     size: int
     options: dict[str, Any]

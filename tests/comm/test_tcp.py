@@ -29,7 +29,7 @@ from pycobre.comm import (
 )
 from pycobre.comm.fold import fold_into
 from pycobre.comm.tcp import engine as engines
-from pycobre.comm.tcp.collect import CHUNK_BYTES, WINDOW_BYTES
+from pycobre.comm.tcp.collect import CHUNK_BYTES, MAX_CHUNK_BYTES, WINDOW_BYTES
 from pycobre.comm.tcp.wire import SMALL_BYTES, Call, Kind, Operation, dtype_code
 from pycobre.errors import WorkerError
 from pycobre.testing import run_ranks
@@ -51,7 +51,7 @@ SIZES += [
     CHUNK_BYTES - 1,
     CHUNK_BYTES,
     CHUNK_BYTES + 1,
-    3 * CHUNK_BYTES + 5,
+    MAX_CHUNK_BYTES + 5,
 ]
 
 

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tcp_helpers import engine
 
-from pycobre.comm.tcp.failure import What
+from pycobre.comm.tcp.failure import FailureKind
 from pycobre.comm.tcp.wire import HEADER, Kind, failure_frame, shutdown_frame
 
 __all__ = ["engine"]
@@ -67,9 +67,9 @@ def test_honest_peers_are_understood_with_tags(engine: str, rank: int, collectiv
 @fuzz
 @given(st.sampled_from(SCENES), st.lists(st.binary(max_size=300), max_size=2))
 def test_arbitrary_bytes_instead_of_tags(engine: str, scene: tuple[int, str, str], said: list[bytes]) -> None:
-    trouble = fuzzing.meet(*scene, said, authenticated=True)
-    assert trouble is not None
-    assert trouble.what in (What.HANGUP, What.UNAUTHENTIC)
+    failure = fuzzing.meet(*scene, said, authenticated=True)
+    assert failure is not None
+    assert failure.kind in (FailureKind.DISCONNECTED, FailureKind.UNAUTHENTIC)
 
 
 @fuzz
@@ -80,8 +80,8 @@ def test_one_bit_is_wrong_anywhere(engine: str, scene: tuple[int, str, str], dat
     bit = data.draw(st.integers(0, 8 * len(said[0]) - 1))
     text = bytearray(said[0])
     text[bit // 8] ^= 1 << bit % 8
-    trouble = fuzzing.meet(*scene, [bytes(text), *said[1:]], authenticated=True)
-    assert trouble == (What.UNAUTHENTIC, 0 if scene[0] else 1, 0, b"")
+    failure = fuzzing.meet(*scene, [bytes(text), *said[1:]], authenticated=True)
+    assert failure == (FailureKind.UNAUTHENTIC, 0 if scene[0] else 1, 0, b"")
 
 
 @fuzz
@@ -91,22 +91,22 @@ def test_the_peer_breaks_off_between_tags(
 ) -> None:
     said = fuzzing.with_tags(scene[0], fuzzing.honest_frames(*scene))
     rest = said[0][: data.draw(st.integers(0, len(said[0]) - 1))]
-    trouble = fuzzing.meet(*scene, [rest, *said[1:]], authenticated=True)
-    assert trouble is not None
-    assert trouble[:3] == (What.HANGUP, 0 if scene[0] else 1, 0)
+    failure = fuzzing.meet(*scene, [rest, *said[1:]], authenticated=True)
+    assert failure is not None
+    assert failure[:3] == (FailureKind.DISCONNECTED, 0 if scene[0] else 1, 0)
 
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_reason_counts_only_with_its_tag(engine: str, rank: int) -> None:
     frame = failure_frame(2, b"the reservoir is empty")
     (text,) = fuzzing.with_tags(rank, [[frame]])
-    trouble = fuzzing.meet(rank, "barrier", "small", [text], authenticated=True)
-    assert trouble == (What.FAILURE, 2, 0, b"the reservoir is empty")
-    trouble = fuzzing.meet(rank, "barrier", "small", [text[:-3]], authenticated=True)
-    assert trouble == (What.FAILURE, 2, 0, b"")
+    failure = fuzzing.meet(rank, "barrier", "small", [text], authenticated=True)
+    assert failure == (FailureKind.REPORTED, 2, 0, b"the reservoir is empty")
+    failure = fuzzing.meet(rank, "barrier", "small", [text[:-3]], authenticated=True)
+    assert failure == (FailureKind.REPORTED, 2, 0, b"")
     changed = text.replace(b"empty", b"fully")
-    trouble = fuzzing.meet(rank, "barrier", "small", [changed], authenticated=True)
-    assert trouble == (What.UNAUTHENTIC, 0 if rank else 1, 0, b"")
+    failure = fuzzing.meet(rank, "barrier", "small", [changed], authenticated=True)
+    assert failure == (FailureKind.UNAUTHENTIC, 0 if rank else 1, 0, b"")
 
 
 @fuzz
@@ -116,9 +116,9 @@ def test_one_byte_of_a_header_is_wrong(engine: str, scene: tuple[int, str, str],
     position, flip = data.draw(st.integers(0, HEADER.size - 1)), data.draw(st.integers(1, 255))
     frame = bytearray(said[0])
     frame[position] ^= flip
-    trouble = fuzzing.meet(*scene, [bytes(frame), *said[1:]])
+    failure = fuzzing.meet(*scene, [bytes(frame), *said[1:]])
     # Nobody looks at the block of a call, nor at fields that are for the error message or for later versions.
-    if trouble is None:
+    if failure is None:
         assert 40 <= position < 56
 
 
@@ -127,9 +127,9 @@ def test_one_byte_of_a_header_is_wrong(engine: str, scene: tuple[int, str, str],
 def test_the_peer_breaks_off(engine: str, scene: tuple[int, str, str], data: st.DataObject) -> None:
     said = fuzzing.honest(*scene)
     rest = said[0][: data.draw(st.integers(0, len(said[0]) - 1))]
-    trouble = fuzzing.meet(*scene, [rest, *said[1:]])
-    assert trouble is not None
-    assert trouble[:3] == (What.HANGUP, 0 if scene[0] else 1, 0)
+    failure = fuzzing.meet(*scene, [rest, *said[1:]])
+    assert failure is not None
+    assert failure[:3] == (FailureKind.DISCONNECTED, 0 if scene[0] else 1, 0)
 
 
 @pytest.mark.parametrize("length", [2**63, 2**64 - 1, 2**32, 5000])
@@ -137,40 +137,40 @@ def test_the_peer_breaks_off(engine: str, scene: tuple[int, str, str], data: st.
 def test_a_length_nobody_expects(engine: str, rank: int, length: int) -> None:
     call = fuzzing.expected_call("allreduce", fuzzing.COUNTS["small"])
     for kind in (Kind.CALL, Kind.RESULT, Kind.CHUNK, Kind.LAST):
-        trouble = fuzzing.meet(rank, "allreduce", "small", [call.header(kind, length=length)])
-        assert trouble is not None
-        assert trouble.what in (What.DISAGREEMENT, What.MALFORMED)
+        failure = fuzzing.meet(rank, "allreduce", "small", [call.header(kind, length=length)])
+        assert failure is not None
+        assert failure.kind in (FailureKind.MISMATCH, FailureKind.UNEXPECTED_FRAME)
 
 
 def test_empty_pieces_do_not_keep_a_worker_waiting(engine: str) -> None:
     call = fuzzing.expected_call("allgatherv", fuzzing.COUNTS["large"])
-    trouble = fuzzing.meet(1, "allgatherv", "large", [call.header(Kind.CHUNK)])
-    assert trouble is not None
-    assert trouble.what == What.MALFORMED
+    failure = fuzzing.meet(1, "allgatherv", "large", [call.header(Kind.CHUNK)])
+    assert failure is not None
+    assert failure.kind == FailureKind.UNEXPECTED_FRAME
 
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_failure_with_too_long_a_reason(engine: str, rank: int) -> None:
     header = fuzzing.expected_call("barrier", ()).header(Kind.FAILURE, length=2**40)
-    trouble = fuzzing.meet(rank, "barrier", "small", [header])
-    assert trouble is not None
-    assert trouble.what == What.MALFORMED
+    failure = fuzzing.meet(rank, "barrier", "small", [header])
+    assert failure is not None
+    assert failure.kind == FailureKind.UNEXPECTED_FRAME
 
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_last_words_are_understood(engine: str, rank: int) -> None:
     peer = 0 if rank else 1
-    trouble = fuzzing.meet(rank, "barrier", "small", [failure_frame(2, "für immer".encode())])
-    assert trouble == (What.FAILURE, 2, 0, "für immer".encode())
-    trouble = fuzzing.meet(rank, "barrier", "small", [shutdown_frame(5)])
-    assert trouble == (What.SHUTDOWN, peer, 5, b"")
+    failure = fuzzing.meet(rank, "barrier", "small", [failure_frame(2, "für immer".encode())])
+    assert failure == (FailureKind.REPORTED, 2, 0, "für immer".encode())
+    failure = fuzzing.meet(rank, "barrier", "small", [shutdown_frame(5)])
+    assert failure == (FailureKind.SHUTDOWN, peer, 5, b"")
 
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_reason_that_breaks_off_still_blames(engine: str, rank: int) -> None:
     torn = failure_frame(2, b"the reservoir is empty")[:-6]
-    trouble = fuzzing.meet(rank, "barrier", "small", [torn])
-    assert trouble == (What.FAILURE, 2, 0, b"the reservoir is")
+    failure = fuzzing.meet(rank, "barrier", "small", [torn])
+    assert failure == (FailureKind.REPORTED, 2, 0, b"the reservoir is")
 
 
 @pytest.mark.slow

@@ -25,8 +25,9 @@ from tcp_helpers import (
 from waiting import until
 
 from pycobre.comm import Communicator, InitializationFailed, MissingConfiguration, TcpBackend, TcpConfig
+from pycobre.comm.tcp import acceptor
 from pycobre.comm.tcp import backend as tcp
-from pycobre.comm.tcp.acceptor import Door
+from pycobre.comm.tcp.acceptor import Acceptor
 from pycobre.comm.tcp.handshake import refusal
 
 __all__ = ["patient_handshakes"]
@@ -121,7 +122,7 @@ def test_one_rank_alone_needs_no_port() -> None:
 
 
 @pytest.mark.parametrize("address", ["0.0.0.0", "::"])
-def test_an_open_door_is_refused(address: str) -> None:
+def test_listening_without_a_token_is_refused(address: str) -> None:
     with pytest.raises(InitializationFailed) as caught:
         TcpBackend(TcpConfig(rank=0, size=2, port=0, bind_addr=address))
     text = str(caught.value)
@@ -156,32 +157,32 @@ def test_a_taken_port_is_explained() -> None:
 
 
 def test_the_missing_are_listed_on_every_rank_that_came(monkeypatch: pytest.MonkeyPatch) -> None:
-    doors = Queue[Door]()
+    acceptors = Queue[Acceptor]()
 
-    class NotedDoor(Door):
+    class NotedAcceptor(Acceptor):
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__(*args, **options)
-            doors.put(self)
+            acceptors.put(self)
 
         def close(self) -> None:
-            group.ranks[2].exception(200)  # the worker has heard, and hung up
+            group.ranks[2].exception(200)  # the worker was told, and disconnected
             super().close()
 
-    monkeypatch.setattr(tcp, "Door", NotedDoor)
+    monkeypatch.setattr(tcp, "Acceptor", NotedAcceptor)
     with log_lines() as log, gathering(4) as group:
-        door = doors.get(timeout=200)
+        accepting = acceptors.get(timeout=200)
         worker = group.add(2)
-        with socket.create_connection(("127.0.0.1", group.port)) as stranger:
-            assert shake_hands(stranger, 1, 4, "guess").refused is not None
-        until(lambda: bool(door._members and door._refusals))
-        with door._changed:
-            door._deadline = time.monotonic()  # and nobody else comes
-            door._changed.notify_all()
+        with socket.create_connection(("127.0.0.1", group.port)) as peer:
+            assert shake_hands(peer, 1, 4, "guess").refused is not None
+        until(lambda: bool(accepting._members and accepting._refusals))
+        with accepting._changed:
+            accepting._deadline = time.monotonic()  # and nobody else comes
+            accepting._changed.notify_all()
         for text in (failure_of(group.ranks[0]), failure_of(worker)):
             assert (
                 "2 of 4 ranks did not arrive in time: missing 1, 3; arrived: rank 2 from 127.0.0.1:" in text
             )
-            assert re.search(r"turned away: 127\.0\.0\.1:\d+ \(wrong token", text)
+            assert re.search(r"refused: 127\.0\.0\.1:\d+ \(wrong token", text)
             assert "COBRE_TCP_CONNECT_TIMEOUT_MS" in text
     assert log.with_words("left before the start") == []  # it left because it was told to
 
@@ -301,8 +302,8 @@ def test_the_token_is_not_shown() -> None:
 
 def test_a_closed_group_leaves_no_thread() -> None:
     with running(3):
-        assert any(thread.name == "pycobre-tcp-door" for thread in threading.enumerate())
-    assert not any(thread.name == "pycobre-tcp-door" for thread in threading.enumerate())
+        assert any(thread.name == "pycobre-tcp-acceptor" for thread in threading.enumerate())
+    assert not any(thread.name == "pycobre-tcp-acceptor" for thread in threading.enumerate())
 
 
 def close_early(comm: Communicator) -> None:
@@ -314,3 +315,26 @@ def test_ranks_that_close_at_different_times_harm_nobody() -> None:
     """Closing early is an error only for those who still have collectives to make."""
     with running(4) as comms:
         assert on_all(comms, close_early) == [None] * 4
+
+
+def test_rank_0_says_whom_it_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(acceptor, "_FIRST_NOTICE_S", 0.05)
+    with log_lines() as log, gathering(4) as group:
+        log.wait_for("tcp: waiting for 3 of 4: ranks 1, 2, 3 (")
+        group.add(1)
+        group.add(3)
+        line = log.wait_for("tcp: waiting for 1 of 4: rank 2 (")[0]
+        assert re.fullmatch(r"tcp: waiting for 1 of 4: rank 2 \(\d+ s left\)", line)
+        group.add(2)
+        group.all()
+
+
+def test_nobody_is_told_where_nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    with log_lines() as log, running(3):
+        assert log.with_words("waiting for") == []
+
+
+def test_many_ranks_are_not_all_listed() -> None:
+    assert acceptor.rank_list([2]) == "rank 2"
+    assert acceptor.rank_list([2, 5]) == "ranks 2, 5"
+    assert acceptor.rank_list(list(range(1, 38))) == "ranks 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 and 27 more"

@@ -121,7 +121,7 @@ def test_a_worker_that_encrypts_for_a_coordinator_that_does_not(
         group.all()
 
 
-def test_strangers_at_an_encrypted_door(papers: Path) -> None:
+def test_unauthenticated_peers_of_an_encrypted_port(papers: Path) -> None:
     with log_lines() as log, running(2, **files(papers, "ours")) as comms:
         for said in (b"GET / HTTP/1.1\r\n\r\n", b"pycobre\n", b""):
             # It may hang up before we are done.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pycobre.comm.tcp.failure import Trouble, What, explain
+from pycobre.comm.tcp.failure import CommFailure, FailureKind, explain
 from pycobre.comm.tcp.wire import (
     CALL_BYTES,
     HEADER,
@@ -47,9 +47,9 @@ def test_any_64_bytes_are_a_header_with_a_description(data: bytes) -> None:
     header = Header.parse(data)
     assert header.pack()[CALL_BYTES] == data[CALL_BYTES]
     assert len(str(header.call)) < 300
-    for what in What:
+    for kind in FailureKind:
         rank, text = explain(
-            Trouble(what, header.block, header.length % 200, data[:64] + data[:64]), 0, {}, 60.0
+            CommFailure(kind, header.block, header.length % 200, data[:64] + data[:64]), 0, {}, 60.0
         )
         assert text
         assert rank is None or 0 <= rank <= NOBODY
@@ -104,7 +104,7 @@ def test_calls_in_words(call: Call, words: str) -> None:
 
 
 def both(mine: bytes, theirs: bytes) -> str:
-    rank, text = explain(Trouble(What.DISAGREEMENT, 2, 0, theirs + mine), 0, {}, 60.0)
+    rank, text = explain(CommFailure(FailureKind.MISMATCH, 2, 0, theirs + mine), 0, {}, 60.0)
     assert rank is None
     return text
 
@@ -128,33 +128,41 @@ ADDRESSES = {2: "10.0.0.3:41000"}
 
 
 @pytest.mark.parametrize(
-    ("trouble", "blamed", "words"),
+    ("failure", "blamed", "words"),
     [
         (
-            Trouble(What.HANGUP, 2),
+            CommFailure(FailureKind.DISCONNECTED, 2),
             2,
             "rank 2 (10.0.0.3:41000) is gone: the connection was closed without a shutdown message.",
         ),
-        (Trouble(What.HANGUP, 2, 104), 2, "rank 2 (10.0.0.3:41000) is gone: Connection reset by peer."),
-        (Trouble(What.HANGUP, 2, 110), 2, "the host of rank 2 (10.0.0.3:41000) no longer answers"),
         (
-            Trouble(What.SHUTDOWN, 2, 1),
+            CommFailure(FailureKind.DISCONNECTED, 2, 104),
+            2,
+            "rank 2 (10.0.0.3:41000) is gone: Connection reset by peer.",
+        ),
+        (
+            CommFailure(FailureKind.DISCONNECTED, 2, 110),
+            2,
+            "the host of rank 2 (10.0.0.3:41000) no longer answers",
+        ),
+        (
+            CommFailure(FailureKind.SHUTDOWN, 2, 1),
             2,
             "rank 2 (10.0.0.3:41000) closed its communicator after 1 collective.",
         ),
-        (Trouble(What.SILENCE, 2), 2, "rank 2 (10.0.0.3:41000) did not respond for 60 s"),
-        (Trouble(What.FAILURE, 1, 0, b"rank 1 aborted: no"), 1, "rank 1 aborted: no"),
-        (Trouble(What.FAILURE, NOBODY, 0, b"\xff"), None, "�"),
+        (CommFailure(FailureKind.TIMEOUT, 2), 2, "rank 2 (10.0.0.3:41000) did not respond for 60 s"),
+        (CommFailure(FailureKind.REPORTED, 1, 0, b"rank 1 aborted: no"), 1, "rank 1 aborted: no"),
+        (CommFailure(FailureKind.REPORTED, NOBODY, 0, b"\xff"), None, "�"),
         (
-            Trouble(What.MALFORMED, 2, 0, b"\x09" + b"\0" * 63),
+            CommFailure(FailureKind.UNEXPECTED_FRAME, 2, 0, b"\x09" + b"\0" * 63),
             2,
             "protocol error: unexpected frame of rank 2 (10.0.0.3:41000) (kind 9,",
         ),
-        (Trouble(What.INTERRUPTED, 0), 0, "rank 0 was interrupted"),
+        (CommFailure(FailureKind.INTERRUPTED, 0), 0, "rank 0 was interrupted"),
     ],
 )
-def test_trouble_in_words(trouble: Trouble, blamed: int | None, words: str) -> None:
-    rank, text = explain(trouble, 0, ADDRESSES, 60.0)
+def test_failures_in_words(failure: CommFailure, blamed: int | None, words: str) -> None:
+    rank, text = explain(failure, 0, ADDRESSES, 60.0)
     assert rank == blamed
     assert words in text
 

@@ -25,7 +25,7 @@ from pycobre.comm.mpi import job as mpi_job
 from pycobre.comm.mpi import watch as mpi_watch
 from pycobre.comm.shm import segment as shm_segment
 from pycobre.comm.shm.failure import ALLREDUCE, BARRIER, collective_failed
-from pycobre.comm.tcp.failure import Trouble, What, explain
+from pycobre.comm.tcp.failure import CommFailure, FailureKind, explain
 from pycobre.errors import (
     BackendNotAvailable,
     CobreError,
@@ -77,16 +77,16 @@ def of_shm() -> Iterator[CollectiveFailed]:
 
 
 def of_tcp() -> Iterator[CollectiveFailed]:
-    troubles = (
-        ("allgatherv", Trouble(What.HANGUP, 1)),
-        ("allgatherv", Trouble(What.HANGUP, 1, errno.ETIMEDOUT)),
-        ("allgatherv", Trouble(What.SILENCE, 1)),
-        ("barrier", Trouble(What.SHUTDOWN, 1, 17)),
-        ("barrier", Trouble(What.DISAGREEMENT, 1, 0, bytes(128))),
-        ("allgatherv", Trouble(What.UNAUTHENTIC, 1)),
+    failures = (
+        ("allgatherv", CommFailure(FailureKind.DISCONNECTED, 1)),
+        ("allgatherv", CommFailure(FailureKind.DISCONNECTED, 1, errno.ETIMEDOUT)),
+        ("allgatherv", CommFailure(FailureKind.TIMEOUT, 1)),
+        ("barrier", CommFailure(FailureKind.SHUTDOWN, 1, 17)),
+        ("barrier", CommFailure(FailureKind.MISMATCH, 1, 0, bytes(128))),
+        ("allgatherv", CommFailure(FailureKind.UNAUTHENTIC, 1)),
     )
-    for operation, trouble in troubles:
-        rank, text = explain(trouble, 0, ADDRESSES, 60.0)
+    for operation, found in failures:
+        rank, text = explain(found, 0, ADDRESSES, 60.0)
         yield CollectiveFailed(operation, 0, text, rank=rank)
 
 

@@ -1,6 +1,6 @@
 /* pycobre._native.tcp: the star's collectives, as Python sees them.
  *
- * Only translation lives here: buffers in, trouble out, and the GIL given up around everything that waits or
+ * Only translation lives here: buffers in, failure out, and the GIL given up around everything that waits or
  * moves bytes. Frames and connections are in tcp_wire.h, their tags in tcp_mac.h, waiting and a worker's end in tcp_star.h, the
  * coordinator's end in tcp_collect.h. Sockets belong to Python: this module is given their descriptors.
  *
@@ -66,30 +66,30 @@ static bool on_fold(void *context, char *out, const char *const *parts, uint64_t
 
 /* --- entering and leaving a collective --- */
 
-static PyObject *describe(const tcp_star *star, int what) {
-    if (what == TCP_OK)
+static PyObject *describe(const tcp_star *star, int status) {
+    if (status == TCP_OK)
         Py_RETURN_NONE;
-    if (what == TCP_RAISED)
+    if (status == TCP_RAISED)
         return NULL;
-    const tcp_trouble *trouble = &star->trouble;
-    return Py_BuildValue("(iIKy#)", trouble->what, (unsigned)trouble->rank, (unsigned long long)trouble->number,
-                         trouble->data, (Py_ssize_t)trouble->bytes);
+    const tcp_failure *failure = &star->failure;
+    return Py_BuildValue("(iIKy#)", failure->kind, (unsigned)failure->rank, (unsigned long long)failure->number,
+                         failure->data, (Py_ssize_t)failure->bytes);
 }
 
 /* Runs the collective `self->call`, whose blocks are set, without the GIL. */
 static int run(Star *self, const char *mine, bool folds) {
     tcp_star *star = &self->star;
     self->waiting = PyEval_SaveThread();
-    int what =
+    int status =
         star->rank == 0 ? tcp_coordinate(star, &self->call, folds ? mine : NULL) : tcp_work(star, &self->call, mine);
     /* The arrays are the caller's again when we return: nothing may be left that points into them. */
-    if (what != TCP_OK) {
+    if (status != TCP_OK) {
         tcp_settle(star, TCP_SETTLE_NS);
         for (uint32_t i = 0; i < star->peers; i++)
             star->streams[i].to_left = star->streams[i].tag_left = 0;
     }
     PyEval_RestoreThread(self->waiting);
-    return what;
+    return status;
 }
 
 /* Starts the description of a collective. */
@@ -213,9 +213,9 @@ static int gather_and_fold(Star *self, const Py_buffer *send, const Py_buffer *r
         star->blocks[r] = (tcp_block){data, bytes, 0};
         star->parts[r] = data;
     }
-    int what = run(self, send->buf, false);
-    if (what != TCP_OK)
-        return what;
+    int status = run(self, send->buf, false);
+    if (status != TCP_OK)
+        return status;
     self->waiting = PyEval_SaveThread();
     bool folded = on_fold(self, recv->buf, star->parts, bytes);
     PyEval_RestoreThread(self->waiting);
@@ -244,15 +244,15 @@ static PyObject *star_allreduce(Star *self, PyObject *const *args, Py_ssize_t na
         self->call.length = bytes;
         self->call.elements = self->call.offset = bytes / self->call.itemsize;
         self->kernel = shm_fold_for((char)self->call.letter, self->call.itemsize, (int)reduce);
-        int what;
+        int status;
         if (bytes <= TCP_SMALL_BYTES / star->size) {
-            what = gather_and_fold(self, &send, &recv);
+            status = gather_and_fold(self, &send, &recv);
         } else {
             star->blocks[0] = (tcp_block){recv.buf, bytes, 0};
             star->nblocks = 1;
-            what = run(self, send.buf, true);
+            status = run(self, send.buf, true);
         }
-        result = describe(star, what);
+        result = describe(star, status);
     }
     PyBuffer_Release(&recv);
     PyBuffer_Release(&send);
@@ -312,9 +312,9 @@ static PyObject *star_tell(Star *self, PyObject *const *args, Py_ssize_t nargs) 
     if (!expect("tell", nargs, 3))
         return NULL;
     tcp_stream *stream = find_stream(self, args[0]);
-    double patience_s = PyFloat_AsDouble(args[2]);
+    double timeout_s = PyFloat_AsDouble(args[2]);
     Py_buffer frame;
-    if (stream == NULL || (patience_s == -1.0 && PyErr_Occurred()))
+    if (stream == NULL || (timeout_s == -1.0 && PyErr_Occurred()))
         return NULL;
     if (PyObject_GetBuffer(args[1], &frame, PyBUF_SIMPLE) < 0)
         return NULL;
@@ -323,7 +323,7 @@ static PyObject *star_tell(Star *self, PyObject *const *args, Py_ssize_t nargs) 
         self->waiting = PyEval_SaveThread();
         tcp_queue(stream, frame.buf);
         tcp_queue_piece(stream, (char *)frame.buf + sizeof(tcp_header), (size_t)frame.len - sizeof(tcp_header));
-        tcp_settle(&self->star, (int64_t)(patience_s * 1e9));
+        tcp_settle(&self->star, (int64_t)(timeout_s * 1e9));
         PyEval_RestoreThread(self->waiting);
     }
     PyBuffer_Release(&frame);
@@ -334,7 +334,7 @@ static PyObject *star_inspect(Star *self, PyObject *argument) {
     tcp_stream *stream = find_stream(self, argument);
     if (stream == NULL)
         return NULL;
-    return describe(&self->star, tcp_last_words(&self->star, stream));
+    return describe(&self->star, tcp_final_message(&self->star, stream));
 }
 
 static PyObject *star_interrupt(Star *self, PyObject *unused) {

@@ -44,7 +44,7 @@ static inline bool tcp_done(const tcp_star *star, uint32_t i) {
 }
 
 /* Whether the next thing must come from this worker; when folding, one that is ahead of the others waits. */
-static inline bool tcp_is_hungry(const tcp_star *star, uint32_t i) {
+static inline bool tcp_expects_input(const tcp_star *star, uint32_t i) {
     return !star->legs[i].entered || tcp_filling(&star->streams[i]);
 }
 
@@ -63,14 +63,14 @@ static inline int tcp_enter(tcp_star *star, tcp_collective *all, uint32_t i, boo
         return tcp_lost(star, stream, found);
     if (found == 0)
         return TCP_OK;
-    int what = tcp_control(star, stream, &header);
-    if (what != TCP_OK)
-        return what;
+    int status = tcp_control(star, stream, &header);
+    if (status != TCP_OK)
+        return status;
     if (header.kind != TCP_CALL)
-        return tcp_misfit(star, TCP_MALFORMED, stream, &header, NULL);
+        return tcp_refuse(star, TCP_UNEXPECTED, stream, &header, NULL);
     uint64_t expected = star->blocks[all->mine != NULL ? 0 : stream->rank].bytes;
     if (!tcp_same_call(&header, all->call) || header.length != expected)
-        return tcp_misfit(star, TCP_DISAGREEMENT, stream, &header, all->call);
+        return tcp_refuse(star, TCP_MISMATCH, stream, &header, all->call);
     *progress = true;
     leg->entered = true;
     leg->missing = expected;
@@ -93,9 +93,9 @@ static inline int tcp_take(tcp_star *star, tcp_collective *all, uint32_t i, bool
     tcp_stream *stream = &star->streams[i];
     tcp_leg *leg = &star->legs[i];
     if (!leg->entered) {
-        int what = tcp_enter(star, all, i, progress);
-        if (what != TCP_OK || !leg->entered)
-            return what;
+        int status = tcp_enter(star, all, i, progress);
+        if (status != TCP_OK || !leg->entered)
+            return status;
     }
     if (!tcp_filling(stream))
         return TCP_OK;
@@ -170,8 +170,8 @@ static inline void tcp_forward_large(tcp_star *star, tcp_collective *all, uint32
         if (r == stream->rank)
             continue;
         uint64_t length = star->blocks[r].ready - sent[r];
-        if (length > TCP_LONGEST_BYTES)
-            length = TCP_LONGEST_BYTES;
+        if (length > TCP_MAX_CHUNK_BYTES)
+            length = TCP_MAX_CHUNK_BYTES;
         if (length == 0 || (length < TCP_CHUNK_BYTES && star->blocks[r].ready < star->blocks[r].bytes))
             continue;
         if (length == leg->owed && !others_entered)
@@ -194,7 +194,7 @@ static inline void tcp_forward_large(tcp_star *star, tcp_collective *all, uint32
     tcp_queue_piece(stream, piece, head.length);
 }
 
-/* Sleeps, and looks for those who are gone, silent or impatient. */
+/* Sleeps, and looks for those who are gone or silent. */
 static inline int tcp_wait_for_workers(tcp_star *star, tcp_collective *all, int64_t *say_at_ns) {
     tcp_look_at_clock(star);
     nfds_t count = 0;
@@ -203,15 +203,15 @@ static inline int tcp_wait_for_workers(tcp_star *star, tcp_collective *all, int6
         /* Of a worker that has all it needs, not even its end is our business: it may close and go. */
         if (tcp_done(star, i))
             continue;
-        bool hungry = tcp_is_hungry(star, i), unsent = tcp_unsent(stream);
-        if ((hungry || unsent) && tcp_is_silent(star, stream))
-            return tcp_fail(star, TCP_SILENCE, stream->rank, 0);
-        short events = (hungry ? POLLIN : 0) | (unsent ? POLLOUT : 0);
+        bool expects = tcp_expects_input(star, i), unsent = tcp_unsent(stream);
+        if ((expects || unsent) && tcp_is_silent(star, stream))
+            return tcp_fail(star, TCP_TIMEOUT, stream->rank, 0);
+        short events = (expects ? POLLIN : 0) | (unsent ? POLLOUT : 0);
         star->polls[count++] = (struct pollfd){stream->fd, (short)(events | POLLRDHUP), 0};
     }
-    int what = tcp_sleep(star, count);
-    if (what != TCP_OK)
-        return what;
+    int status = tcp_sleep(star, count);
+    if (status != TCP_OK)
+        return status;
     count = 0;
     for (uint32_t i = 0; i < star->peers; i++) {
         if (tcp_done(star, i))
@@ -219,11 +219,11 @@ static inline int tcp_wait_for_workers(tcp_star *star, tcp_collective *all, int6
         short events = star->polls[count++].revents;
         bool gone = events & (POLLRDHUP | POLLHUP | POLLERR);
         if (gone && tcp_taken(&star->legs[i]))
-            what = tcp_last_words(star, &star->streams[i]);
-        else if (gone && !tcp_is_hungry(star, i))
-            what = tcp_hangup(star, &star->streams[i]);
-        if (what != TCP_OK)
-            return what;
+            status = tcp_final_message(star, &star->streams[i]);
+        else if (gone && !tcp_expects_input(star, i))
+            status = tcp_disconnected(star, &star->streams[i]);
+        if (status != TCP_OK)
+            return status;
     }
     if (star->waited_ns < *say_at_ns)
         return TCP_OK;
@@ -293,19 +293,19 @@ static inline int tcp_coordinate(tcp_star *star, const tcp_header *call, const c
                 progress = tcp_flush(stream) || progress;
             busy += tcp_unsent(stream);
             if (!tcp_taken(leg)) {
-                int what = tcp_take(star, &all, i, &progress);
-                if (what != TCP_OK)
-                    return what;
+                int status = tcp_take(star, &all, i, &progress);
+                if (status != TCP_OK)
+                    return status;
             }
             if (stream->mute && tcp_taken(leg) && !leg->whole) {
-                int what = tcp_last_words(star, stream);
-                return what != TCP_OK ? what : tcp_hangup(star, stream);
+                int status = tcp_final_message(star, stream);
+                return status != TCP_OK ? status : tcp_disconnected(star, stream);
             }
         }
         if (mine != NULL && all.aimed == 0 && all.window) {
-            int what = tcp_fold_window(star, &all);
-            if (what != TCP_OK)
-                return what;
+            int status = tcp_fold_window(star, &all);
+            if (status != TCP_OK)
+                return status;
             progress = true;
         }
         if (all.untaken == 0 && all.unended == 0 && busy == 0) {
@@ -318,9 +318,9 @@ static inline int tcp_coordinate(tcp_star *star, const tcp_header *call, const c
         }
         if (!tcp_spin(star))
             continue;
-        int what = tcp_wait_for_workers(star, &all, &say_at_ns);
-        if (what != TCP_OK)
-            return what;
+        int status = tcp_wait_for_workers(star, &all, &say_at_ns);
+        if (status != TCP_OK)
+            return status;
     }
 }
 

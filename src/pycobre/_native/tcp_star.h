@@ -1,8 +1,8 @@
-/* What both ends of the star share: blocks, trouble, and waiting.
+/* What both ends of the star share: blocks, failure, and waiting.
  *
  * The algorithm is that of pycobre.comm.tcp.star and tcp_collect, which explain it; this one does not sleep
  * while an answer may be microseconds away. Waiting spins, then yields, then polls; death, silence, signals
- * and the other ranks' patience are looked after only between polls, so they cost a prompt collective nothing.
+ * and the other ranks' timeouts are looked after only between polls, so they cost a prompt collective nothing.
  */
 #ifndef PYCOBRE_TCP_STAR_H
 #define PYCOBRE_TCP_STAR_H
@@ -15,8 +15,8 @@
 #include "shm_copy.h"
 #include "tcp_wire.h"
 
-#define TCP_CHUNK_BYTES (1 << 20)   /* of a block that is still coming in, at least so much is forwarded at once */
-#define TCP_LONGEST_BYTES (1 << 22) /* and at most so much: a failure can only be told after a whole chunk */
+#define TCP_CHUNK_BYTES (1 << 20)     /* of a block that is still coming in, at least so much is forwarded at once */
+#define TCP_MAX_CHUNK_BYTES (1 << 22) /* and at most so much: a failure can only be told after a whole chunk */
 #define TCP_WINDOW_BYTES (1 << 18)
 #define TCP_COPY_BYTES (1 << 18)   /* copied in one go, so that the connections are never left for long */
 #define TCP_STREAM_BYTES (1 << 22) /* copies from here on go past the caches, which they would only empty */
@@ -31,24 +31,24 @@
 
 enum {
     TCP_OK = 0,
-    TCP_HANGUP = 1,
+    TCP_DISCONNECTED = 1,
     TCP_FAILED = 2,
     TCP_CLOSED = 3,
-    TCP_DISAGREEMENT = 4,
-    TCP_MALFORMED = 5,
-    TCP_SILENCE = 6,
+    TCP_MISMATCH = 4,
+    TCP_UNEXPECTED = 5,
+    TCP_TIMEOUT = 6,
     TCP_INTERRUPTED = 7,
     TCP_UNAUTHENTIC = 8,
     TCP_RAISED = 9, /* a Python exception is set */
 };
 
 typedef struct {
-    int what;
+    int kind;
     uint32_t rank;
     uint64_t number;
     size_t bytes;
     char data[TCP_TEXT_BYTES];
-} tcp_trouble;
+} tcp_failure;
 
 typedef struct {
     char *data;
@@ -84,7 +84,7 @@ typedef struct tcp_star {
     int64_t looked_ns, waited_ns; /* when this collective last looked at the clock, and how long it has waited */
     unsigned tries, crowded;
     bool sleepy;
-    tcp_trouble trouble;
+    tcp_failure failure;
 } tcp_star;
 
 static inline int64_t tcp_now_ns(void) {
@@ -93,44 +93,44 @@ static inline int64_t tcp_now_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-static inline int tcp_fail(tcp_star *star, int what, uint32_t rank, uint64_t number) {
-    star->trouble.what = what;
-    star->trouble.rank = rank;
-    star->trouble.number = number;
-    star->trouble.bytes = 0;
-    return what;
+static inline int tcp_fail(tcp_star *star, int status, uint32_t rank, uint64_t number) {
+    star->failure.kind = status;
+    star->failure.rank = rank;
+    star->failure.number = number;
+    star->failure.bytes = 0;
+    return status;
 }
 
-static inline int tcp_hangup(tcp_star *star, const tcp_stream *stream) {
-    return tcp_fail(star, TCP_HANGUP, stream->rank, (uint64_t)stream->error);
+static inline int tcp_disconnected(tcp_star *star, const tcp_stream *stream) {
+    return tcp_fail(star, TCP_DISCONNECTED, stream->rank, (uint64_t)stream->error);
 }
 
 /* What reading a stream came to: its end, or a tag that is wrong. */
 static inline int tcp_lost(tcp_star *star, const tcp_stream *stream, ssize_t code) {
-    return code == TCP_FORGED ? tcp_fail(star, TCP_UNAUTHENTIC, stream->rank, 0) : tcp_hangup(star, stream);
+    return code == TCP_FORGED ? tcp_fail(star, TCP_UNAUTHENTIC, stream->rank, 0) : tcp_disconnected(star, stream);
 }
 
 /* A frame that does not fit, with its header and, for a disagreement, ours. */
-static inline int tcp_misfit(tcp_star *star, int what, const tcp_stream *stream, const tcp_header *theirs,
+static inline int tcp_refuse(tcp_star *star, int status, const tcp_stream *stream, const tcp_header *theirs,
                              const tcp_header *ours) {
-    tcp_fail(star, what, stream->rank, 0);
-    memcpy(star->trouble.data, theirs, sizeof *theirs);
+    tcp_fail(star, status, stream->rank, 0);
+    memcpy(star->failure.data, theirs, sizeof *theirs);
     if (ours != NULL)
-        memcpy(star->trouble.data + sizeof *theirs, ours, sizeof *ours);
-    star->trouble.bytes = ours != NULL ? 2 * sizeof *theirs : sizeof *theirs;
-    return what;
+        memcpy(star->failure.data + sizeof *theirs, ours, sizeof *ours);
+    star->failure.bytes = ours != NULL ? 2 * sizeof *theirs : sizeof *theirs;
+    return status;
 }
 
-/* The trouble that a FAILURE or SHUTDOWN frame is; TCP_OK for a frame of a collective. */
+/* The failure that a FAILURE or SHUTDOWN frame is; TCP_OK for a frame of a collective. */
 static inline int tcp_control(tcp_star *star, tcp_stream *stream, const tcp_header *header) {
     if (header->kind == TCP_SHUTDOWN)
         return tcp_fail(star, TCP_CLOSED, stream->rank, header->sequence);
     if (header->kind != TCP_FAILURE)
         return TCP_OK;
     if (header->length > TCP_TEXT_BYTES)
-        return tcp_misfit(star, TCP_MALFORMED, stream, header, NULL);
+        return tcp_refuse(star, TCP_UNEXPECTED, stream, header, NULL);
     tcp_fail(star, TCP_FAILED, header->block, 0);
-    stream->to = star->trouble.data;
+    stream->to = star->failure.data;
     stream->to_left = header->length;
     int64_t deadline = tcp_now_ns() + TCP_SETTLE_NS;
     while (tcp_filling(stream) && !stream->gone && tcp_now_ns() < deadline) {
@@ -144,30 +144,30 @@ static inline int tcp_control(tcp_star *star, tcp_stream *stream, const tcp_head
     }
     /* Whom a sealed header blames is certain; a text whose tag has not come is not. */
     bool whole = !stream->sealed || !tcp_filling(stream);
-    star->trouble.bytes = whole ? (size_t)(header->length - stream->to_left) : 0;
+    star->failure.bytes = whole ? (size_t)(header->length - stream->to_left) : 0;
     stream->to_left = 0;
     return TCP_FAILED;
 }
 
-/* What a peer that is at the beginning of a frame and hung up said last; TCP_OK if it has not hung up. A call
- * it made before it lost its patience is passed over. */
-static inline int tcp_last_words(tcp_star *star, tcp_stream *stream) {
+/* What a peer that disconnected between frames sent last; TCP_OK if it is still connected. A call it made before it
+ * gave up is passed over. */
+static inline int tcp_final_message(tcp_star *star, tcp_stream *stream) {
     tcp_header header;
     int found;
     while ((found = tcp_next_header(stream, true, &header)) > 0) {
-        int what = tcp_control(star, stream, &header);
-        if (what != TCP_OK)
-            return what;
+        int status = tcp_control(star, stream, &header);
+        if (status != TCP_OK)
+            return status;
         while (stream->payload_left || tcp_filling(stream)) {
             uint64_t left = stream->payload_left;
-            stream->to = star->trouble.data;
+            stream->to = star->failure.data;
             stream->to_left = left < TCP_TEXT_BYTES ? left : TCP_TEXT_BYTES;
             ssize_t moved = tcp_fill(stream);
             stream->to_left = 0;
             if (moved < 0)
                 return tcp_lost(star, stream, moved);
             if (moved == 0 && stream->payload_left == left)
-                return tcp_hangup(star, stream); /* all it sent is here */
+                return tcp_disconnected(star, stream); /* all it sent is here */
         }
     }
     return found < 0 ? tcp_lost(star, stream, found) : TCP_OK;
@@ -233,7 +233,7 @@ static inline bool tcp_spin(tcp_star *star) {
 }
 
 /* Counts the time waited. A sleep is a slice; if it took much longer, this process, and probably the whole job, was
- * stopped meanwhile, and patience was too. */
+ * stopped meanwhile, and does not count. */
 static inline void tcp_look_at_clock(tcp_star *star) {
     int64_t now = tcp_now_ns(), passed = star->looked_ns ? now - star->looked_ns : 0;
     star->waited_ns += passed < TCP_STOPPED_NS ? passed : TCP_STOPPED_NS;
@@ -264,8 +264,8 @@ static inline int tcp_sleep(tcp_star *star, nfds_t count) {
 
 /* Finishes frames that are half sent, so that the reason can follow them; streams that do not take them are
  * muted, for what came next would be read as their rest. */
-static inline void tcp_settle(tcp_star *star, int64_t patience_ns) {
-    int64_t deadline = tcp_now_ns() + patience_ns;
+static inline void tcp_settle(tcp_star *star, int64_t timeout_ns) {
+    int64_t deadline = tcp_now_ns() + timeout_ns;
     for (;;) {
         nfds_t unsent = 0;
         for (uint32_t i = 0; i < star->peers; i++) {
@@ -345,13 +345,13 @@ static inline int tcp_work(tcp_star *star, const tcp_header *call, const void *m
                 tcp_progressed(star);
                 if (header.kind == TCP_WAITING)
                     continue;
-                int what = tcp_control(star, stream, &header);
-                if (what != TCP_OK)
-                    return what;
+                int status = tcp_control(star, stream, &header);
+                if (status != TCP_OK)
+                    return status;
                 if (!tcp_same_call(&header, call))
-                    return tcp_misfit(star, TCP_DISAGREEMENT, stream, &header, call);
+                    return tcp_refuse(star, TCP_MISMATCH, stream, &header, call);
                 if (!tcp_fits(star, &header, left))
-                    return tcp_misfit(star, TCP_MALFORMED, stream, &header, NULL);
+                    return tcp_refuse(star, TCP_UNEXPECTED, stream, &header, NULL);
                 left -= header.length;
                 ended = header.kind != TCP_CHUNK;
                 if (header.kind == TCP_RESULT) {
@@ -366,7 +366,7 @@ static inline int tcp_work(tcp_star *star, const tcp_header *call, const void *m
         }
         if (ended && !tcp_filling(stream) && !tcp_unsent(stream)) {
             if (stream->mute)
-                return tcp_last_words(star, stream);
+                return tcp_final_message(star, stream);
             tcp_copy_rest(star);
             return TCP_OK;
         }
@@ -378,12 +378,12 @@ static inline int tcp_work(tcp_star *star, const tcp_header *call, const void *m
             continue;
         tcp_look_at_clock(star);
         if (tcp_is_silent(star, stream))
-            return tcp_fail(star, TCP_SILENCE, stream->rank, 0);
+            return tcp_fail(star, TCP_TIMEOUT, stream->rank, 0);
         short events = (ended && !tcp_filling(stream) ? 0 : POLLIN) | (tcp_unsent(stream) ? POLLOUT : 0);
         star->polls[0] = (struct pollfd){stream->fd, (short)(events | POLLRDHUP), 0};
-        int what = tcp_sleep(star, 1);
-        if (what != TCP_OK)
-            return what;
+        int status = tcp_sleep(star, 1);
+        if (status != TCP_OK)
+            return status;
     }
 }
 

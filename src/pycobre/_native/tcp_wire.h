@@ -63,7 +63,7 @@ typedef struct {
     int out_first, out_count;
     struct iovec unsealed[3];
     int unsealed_first, unsealed_count;
-    bool mute; /* a write failed: nothing more goes out, what the peer said last is still to be read */
+    bool mute; /* a write failed: nothing more goes out, what the peer sent last is still to be read */
     bool gone; /* reading ended, with `error`, 0 for an orderly end */
     int error;
     bool moved; /* bytes went either way since `heard_ns`, in time waited by the present collective */

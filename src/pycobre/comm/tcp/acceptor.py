@@ -1,10 +1,11 @@
-"""Rank 0's door: lets the ranks in, turns strangers away, and notices when somebody leaves.
+"""Rank 0's acceptor thread: runs the handshake, rejects unauthenticated peers, detects disconnects.
 
 One thread for all of it, from before the first worker arrives until the communicator is closed. It does not
-read from a worker that was let in: it asks the kernel to be woken when that connection ends, and now and then
+read from a worker that was accepted: it asks the kernel to be woken when that connection ends, and now and then
 whether data on it goes unanswered, so it cannot disturb a collective, and costs next to nothing while nobody
-comes or goes. Strangers cost a bounded number of connections, each for a bounded time; when all places are
-taken the one that has been waiting longest goes, so a worker, which needs milliseconds, always gets through.
+connects or leaves. Unauthenticated peers cost a bounded number of connections, each for a bounded time; when there
+are `MAX_PENDING` of them the one that has been waiting longest is dropped, so a worker, which needs milliseconds,
+always gets through.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pycobre.comm.config import TcpConfig
+from pycobre.comm.tcp.drop_log import DropLog
 from pycobre.comm.tcp.handshake import CoordinatorSide, ready, refusal
 from pycobre.comm.tcp.sockets import Connection, address_text, limit_retransmission, seals, tune
 from pycobre.errors import InitializationFailed
@@ -27,12 +29,14 @@ from pycobre.errors import InitializationFailed
 if TYPE_CHECKING:
     import ssl
 
-__all__ = ["Door"]
+__all__ = ["Acceptor", "PendingConnection"]
 
 log = logging.getLogger("pycobre.comm.tcp.backend")
 
-_PLACES = 64
+MAX_PENDING = 64
 _HANDSHAKE_S = 5.0
+_FIRST_NOTICE_S = 5.0
+_LISTED_RANKS = 10
 _RETRY_S = 0.02
 _BLOCKED_S = 1.0
 _LONGEST_LOOK_S = 60.0
@@ -41,7 +45,7 @@ _GONE = select.POLLHUP | select.POLLERR | getattr(select, "POLLRDHUP", 0)
 
 
 @dataclass
-class _Guest:
+class PendingConnection:
     """A connection that has not proven anything yet."""
 
     sock: socket.socket
@@ -51,10 +55,10 @@ class _Guest:
     encrypting: bool  # the TLS handshake is still going on
 
 
-class Door:
+class Acceptor:
     """Accepts connections on `listener` for the run that `config` describes.
 
-    `on_hangup(rank)` is called in the door's thread when a rank's connection ends during the run; while it
+    `on_disconnect(rank)` is called in the acceptor's thread when a rank's connection ends during the run; while it
     returns False (a collective is going on, and will see for itself) it is called again shortly after.
     """
 
@@ -65,7 +69,7 @@ class Door:
         *,
         deadline: float,
         tls: ssl.SSLContext | None,
-        on_hangup: Callable[[int], bool],
+        on_disconnect: Callable[[int], bool],
     ) -> None:
         self._listener = listener
         self._config = config
@@ -73,14 +77,15 @@ class Door:
         self._timeout_s = config.timeout_s
         self._deadline = deadline
         self._tls = tls
-        self._on_hangup = on_hangup
-        self._guests: dict[int, _Guest] = {}
+        self._on_disconnect = on_disconnect
+        self._pending: dict[int, PendingConnection] = {}
         self._changed = threading.Condition()
         self._members: dict[int, Connection] = {}
         self._ranks: dict[int, int] = {}  # descriptor → rank
         self._refusals: list[str] = []
+        self._drops = DropLog()
         self._started = False
-        self._hung: list[int] = []
+        self._disconnected: list[int] = []
         self._look_s = min(config.timeout_s / 4, _LONGEST_LOOK_S)
         self._look_at = time.monotonic() + self._look_s
         self._reopen_at: float | None = None
@@ -89,15 +94,17 @@ class Door:
         self._wake_read, self._wake_write = socket.socketpair()
         self._poller.register(self._wake_read, select.POLLIN)
         self._poller.register(listener, select.POLLIN)
-        self._thread = threading.Thread(target=self._run, name="pycobre-tcp-door", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="pycobre-tcp-acceptor", daemon=True)
         self._thread.start()
 
     def wait_for_all(self) -> dict[int, Connection]:
         """Every rank's connection, once all are there; tells them that the run starts.
 
-        Raises `InitializationFailed` at the deadline, listing who came and who did not, and tells those who
-        came.
+        While it waits it logs for whom, at growing intervals. Raises `InitializationFailed` at the deadline,
+        listing who came and who did not, and tells those who came.
         """
+        interval = _FIRST_NOTICE_S
+        notice_at = time.monotonic() + interval
         with self._changed:
             while len(self._members) < self._size - 1:
                 left = self._deadline - time.monotonic()
@@ -107,7 +114,18 @@ class Door:
                     for member in self._members.values():
                         _send(member.sock, refusal(text))
                     raise InitializationFailed("tcp", text)
-                self._changed.wait(left)
+                if notice_at <= time.monotonic():
+                    missing = self._missing()
+                    log.warning(
+                        "tcp: waiting for %d of %d: %s (%.0f s left)",
+                        len(missing),
+                        self._size,
+                        rank_list(missing),
+                        left,
+                    )
+                    interval = min(2 * interval, _LONGEST_LOOK_S)
+                    notice_at = time.monotonic() + interval
+                self._changed.wait(max(0.0, min(left, notice_at - time.monotonic())))
             self._started = True
             members = dict(sorted(self._members.items()))
         for member in members.values():
@@ -119,14 +137,15 @@ class Door:
         self._stopping = True
         self._wake_write.send(b"x")
         self._thread.join()
-        for guest in list(self._guests.values()):
-            self._drop(guest, "the run ended before its handshake did")
+        for pending in list(self._pending.values()):
+            self._drop(pending, "the run ended before its handshake did")
+        self._drops.report()
         self.forget()
 
     def forget(self) -> None:
         """Close the sockets only; all there is to do in a forked child, where the thread does not exist."""
-        for guest in self._guests.values():
-            guest.sock.close()
+        for pending in self._pending.values():
+            pending.sock.close()
         if not self._started:
             for member in self._members.values():
                 member.sock.close()
@@ -139,33 +158,37 @@ class Door:
             for descriptor, _ in self._poller.poll(self._pause_ms()):
                 if descriptor == self._listener.fileno():
                     self._accept()
-                elif descriptor in self._guests:
-                    self._advance(self._guests[descriptor])
+                elif descriptor in self._pending:
+                    self._advance(self._pending[descriptor])
                 elif descriptor in self._ranks:
-                    self._lose(descriptor)
+                    self._remove(descriptor)
             self._tick()
 
     def _pause_ms(self) -> float:
-        moments = [self._look_at, *(guest.deadline for guest in self._guests.values())]
+        moments = [self._look_at, *(pending.deadline for pending in self._pending.values())]
         if self._reopen_at is not None:
             moments.append(self._reopen_at)
-        if self._hung:
+        if self._drops.due is not None:
+            moments.append(self._drops.due)
+        if self._disconnected:
             moments.append(time.monotonic() + _RETRY_S)
         return max(0.0, min(moments) - time.monotonic()) * 1000 + 1
 
     def _tick(self) -> None:
         now = time.monotonic()
-        for guest in [guest for guest in self._guests.values() if guest.deadline <= now]:
-            said = "did not finish the handshake" if guest.side.heard else "said nothing"
-            self._drop(guest, f"it {said} within {_HANDSHAKE_S:g} s")
+        for pending in [pending for pending in self._pending.values() if pending.deadline <= now]:
+            did = "did not finish the handshake" if pending.side.heard else "sent nothing"
+            self._drop(pending, f"it {did} within {_HANDSHAKE_S:g} s")
         if self._reopen_at is not None and self._reopen_at <= now:
             self._reopen_at = None
             self._poller.register(self._listener, select.POLLIN)
+        if self._drops.due is not None and self._drops.due <= now:
+            self._drops.report()
         if self._look_at <= now:
             self._look_at = now + self._look_s
             for rank in self._ranks.values():
                 limit_retransmission(self._members[rank].sock, self._timeout_s)
-        self._hung = [rank for rank in self._hung if not self._on_hangup(rank)]
+        self._disconnected = [rank for rank in self._disconnected if not self._on_disconnect(rank)]
 
     def _accept(self) -> None:
         try:
@@ -179,8 +202,8 @@ class Door:
             return
         sock.setblocking(False)
         address = address_text(peer)
-        if len(self._guests) >= _PLACES:
-            oldest = min(self._guests.values(), key=lambda guest: guest.deadline)
+        if len(self._pending) >= MAX_PENDING:
+            oldest = min(self._pending.values(), key=lambda pending: pending.deadline)
             self._drop(oldest, "too many connections wait for their handshake, and this one longest")
         try:
             tune(sock, self._timeout_s)
@@ -188,73 +211,75 @@ class Door:
                 sock = self._tls.wrap_socket(sock, server_side=True, do_handshake_on_connect=False)
         except OSError as error:
             sock.close()
-            log.warning("tcp: dropped a connection from %s: %s", address, error)
+            self._drops.dropped(address, str(error))
             return
         side = CoordinatorSide(self._size, self._config.token, seal=seals(self._config, str(peer[0])))
-        guest = _Guest(sock, address, side, time.monotonic() + _HANDSHAKE_S, self._tls is not None)
-        self._guests[sock.fileno()] = guest
+        pending = PendingConnection(
+            sock, address, side, time.monotonic() + _HANDSHAKE_S, self._tls is not None
+        )
+        self._pending[sock.fileno()] = pending
         self._poller.register(sock, select.POLLIN)
-        self._advance(guest)
+        self._advance(pending)
 
-    def _advance(self, guest: _Guest) -> None:
-        """Take in what a guest sent, as far as it has come."""
+    def _advance(self, pending: PendingConnection) -> None:
+        """Take in what a pending sent, as far as it has come."""
         try:
-            if guest.encrypting:
-                self._encrypt(guest)
-            while not guest.encrypting and guest.side.rank is None:
-                data = guest.sock.recv(guest.side.wanted)
+            if pending.encrypting:
+                self._encrypt(pending)
+            while not pending.encrypting and pending.side.rank is None:
+                data = pending.sock.recv(pending.side.wanted)
                 if not data:
-                    said = "in the middle of the handshake" if guest.side.heard else "without a word"
-                    self._drop(guest, f"it hung up {said}")
+                    when = "during the handshake" if pending.side.heard else "without sending anything"
+                    self._drop(pending, f"it closed the connection {when}")
                     return
-                answer = guest.side.feed(data)
+                answer = pending.side.feed(data)
                 if answer:
-                    guest.sock.send(answer)
-                if guest.side.refused is not None:
-                    self._drop(guest, guest.side.refused)
+                    pending.sock.send(answer)
+                if pending.side.refused is not None:
+                    self._drop(pending, pending.side.refused)
                     return
         except OSError as error:
             if _would_block(error):
                 return
-            if guest.encrypting and getattr(error, "reason", "") == "WRONG_VERSION_NUMBER":
+            if pending.encrypting and getattr(error, "reason", "") == "WRONG_VERSION_NUMBER":
                 _send_plain(
-                    guest.sock, guest.side.refuse("rank 0 speaks TLS: set COBRE_TCP_TLS_CA on every rank")
+                    pending.sock, pending.side.refuse("rank 0 speaks TLS: set COBRE_TCP_TLS_CA on every rank")
                 )
-                self._drop(guest, "it does not speak TLS, and this run does")
+                self._drop(pending, "it does not speak TLS, and this run does")
             else:
-                self._drop(guest, error.strerror or str(error))
+                self._drop(pending, error.strerror or str(error))
             return
-        if guest.side.rank is not None:
-            self._admit(guest, guest.side.rank)
+        if pending.side.rank is not None:
+            self._admit(pending, pending.side.rank)
 
-    def _encrypt(self, guest: _Guest) -> None:
-        guest.sock.do_handshake()  # type: ignore[attr-defined]
-        guest.encrypting = False
+    def _encrypt(self, pending: PendingConnection) -> None:
+        pending.sock.do_handshake()  # type: ignore[attr-defined]
+        pending.encrypting = False
 
-    def _admit(self, guest: _Guest, rank: int) -> None:
+    def _admit(self, pending: PendingConnection, rank: int) -> None:
         with self._changed:
             if rank in self._members and not self._started and _has_ended(self._members[rank].sock):
-                self._lose(self._members[rank].sock.fileno())  # its successor was quicker than this news
+                self._remove(self._members[rank].sock.fileno())  # its successor was quicker than this news
             if rank in self._members:
                 reason = (
                     f"rank {rank} is here already, from {self._members[rank].address}. Check COBRE_TCP_RANK."
                 )
-                _send(guest.sock, guest.side.refuse(reason))
-                self._drop(guest, reason)
+                _send(pending.sock, pending.side.refuse(reason))
+                self._drop(pending, reason)
                 return
             left_ms = round((self._deadline - time.monotonic()) * 1000)
-            if not _send(guest.sock, guest.side.welcome(left_ms)):
-                self._drop(guest, "it hung up in the middle of the handshake")
+            if not _send(pending.sock, pending.side.welcome(left_ms)):
+                self._drop(pending, "it closed the connection during the handshake")
                 return
-            descriptor = guest.sock.fileno()
-            del self._guests[descriptor]
-            self._poller.modify(guest.sock, _GONE)
-            self._members[rank] = Connection(guest.sock, guest.address, guest.side.keys)
+            descriptor = pending.sock.fileno()
+            del self._pending[descriptor]
+            self._poller.modify(pending.sock, _GONE)
+            self._members[rank] = Connection(pending.sock, pending.address, pending.side.keys)
             self._ranks[descriptor] = rank
             self._changed.notify_all()
-        log.info("tcp: rank %d joined from %s", rank, guest.address)
+        log.info("tcp: rank %d joined from %s", rank, pending.address)
 
-    def _lose(self, descriptor: int) -> None:
+    def _remove(self, descriptor: int) -> None:
         """A rank's connection ended: before the start its place is free again, later it is news."""
         rank = self._ranks.pop(descriptor)
         self._poller.unregister(descriptor)
@@ -265,21 +290,24 @@ class Door:
                 if not self._stopping:
                     log.warning("tcp: rank %d from %s left before the start", rank, member.address)
                 return
-        self._hung.append(rank)
+        self._disconnected.append(rank)
 
-    def _drop(self, guest: _Guest, reason: str) -> None:
-        log.warning("tcp: dropped a connection from %s: %s", guest.address, reason)
-        descriptor = guest.sock.fileno()
+    def _drop(self, pending: PendingConnection, reason: str) -> None:
+        self._drops.dropped(pending.address, reason)
+        descriptor = pending.sock.fileno()
         self._poller.unregister(descriptor)
-        del self._guests[descriptor]
-        guest.sock.close()
+        del self._pending[descriptor]
+        pending.sock.close()
         with self._changed:
             if not self._started:
-                self._refusals.append(f"{guest.address} ({reason})")
+                self._refusals.append(f"{pending.address} ({reason})")
                 del self._refusals[:-_LISTED_REFUSALS]
 
+    def _missing(self) -> list[int]:
+        return [rank for rank in range(1, self._size) if rank not in self._members]
+
     def _missing_text(self) -> str:
-        missing = [rank for rank in range(1, self._size) if rank not in self._members]
+        missing = self._missing()
         came = ", ".join(
             f"rank {rank} from {member.address}" for rank, member in sorted(self._members.items())
         )
@@ -288,8 +316,15 @@ class Door:
             f"{', '.join(map(str, missing))}; arrived: {came or 'nobody'}"
         )
         if self._refusals:
-            text += f"; turned away: {'; '.join(self._refusals)}"
+            text += f"; refused: {'; '.join(self._refusals)}"
         return text + ". Start the missing ranks, or raise COBRE_TCP_CONNECT_TIMEOUT_MS."
+
+
+def rank_list(ranks: list[int]) -> str:
+    """`rank 2`, `ranks 2, 3`, or the first of many and how many more."""
+    listed = ", ".join(map(str, ranks[:_LISTED_RANKS]))
+    more = f" and {len(ranks) - _LISTED_RANKS} more" if len(ranks) > _LISTED_RANKS else ""
+    return f"rank{'s' if len(ranks) > 1 else ''} {listed}{more}"
 
 
 def _send(sock: socket.socket, message: bytes) -> bool:

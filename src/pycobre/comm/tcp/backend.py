@@ -1,11 +1,5 @@
 """Ranks anywhere, over TCP: rank 0 coordinates, the workers connect to it once and stay.
 
-    tcp_sockets   listening, tuning                   wire           frames
-    tcp_handshake who may come in                     tcp_stream     frames on one connection
-    tcp_door      rank 0: lets in, turns away         tcp_star       the collectives (Python), a worker's end
-    tcp_join      workers: connect and prove          tcp_collect    the coordinator's end
-    tcp_tls       the same, encrypted                 tcp_trouble    what went wrong, in words
-
 The collectives themselves are native (`pycobre._native.tcp`) where that module is there and the connections
 are not encrypted; both speak the same protocol. See docs/explanation/backends/tcp.md.
 """
@@ -30,9 +24,9 @@ from pycobre.comm.config import TcpConfig
 from pycobre.comm.local import LocalBackend
 from pycobre.comm.region import HeapRegion
 from pycobre.comm.tcp import sockets as tcp_sockets
-from pycobre.comm.tcp.acceptor import Door
+from pycobre.comm.tcp.acceptor import Acceptor
 from pycobre.comm.tcp.engine import Alone, Engine, Refusing, linger, make_engine
-from pycobre.comm.tcp.failure import Trouble, What, explain, failure
+from pycobre.comm.tcp.failure import CommFailure, FailureKind, explain, reported
 from pycobre.comm.tcp.join import join
 from pycobre.comm.tcp.mac import SessionKeys
 from pycobre.comm.tcp.wire import REDUCE_CODES, dtype_code, failure_frame, layout_code, shutdown_frame
@@ -58,24 +52,24 @@ class TcpBackend(Communicator, SharedMemoryProvider):
     as another process binds the port itself and passes the socket (`TcpConfig.listen_fd`).
 
     Raises `InitializationFailed` when the ranks do not come together within `connect_timeout_ms`, when the
-    coordinator turns this one away, or when the port would be open to strangers.
+    coordinator refuses this one, or when anybody on the network could join.
     """
 
     def __init__(self, config: TcpConfig, *, on_listening: Callable[[int], None] | None = None) -> None:
         super().__init__(config.rank, config.size)
         self._timeout_s = config.timeout_s
         self._tls = config.uses_tls
-        self._turn = threading.Lock()  # held by whoever uses the connections: a collective, or the door
-        self._failure: Trouble | None = None
-        self._leaving: Trouble | None = None
-        self._door: Door | None = None
+        self._turn = threading.Lock()  # held by whoever uses the connections: a collective, or the acceptor
+        self._failure: CommFailure | None = None
+        self._leaving: CommFailure | None = None
+        self._acceptor: Acceptor | None = None
         self._sockets: dict[int, socket.socket] = {}
         self._addresses: dict[int, str] = {}
         self._keys: dict[int, SessionKeys] = {}
         self._port = config.port
         self._star: Engine = Alone()
         _open_backends.add(self)
-        with self._turn:  # the door may know of a hang-up before the star is there to tell of it
+        with self._turn:  # the acceptor may know of a disconnect before the star is there to tell of it
             if config.size > 1:
                 if config.rank == 0:
                     self._coordinate(config, on_listening)
@@ -104,19 +98,19 @@ class TcpBackend(Communicator, SharedMemoryProvider):
         log.info(
             "tcp: rank 0 of %d listens on %s", self._size, tcp_sockets.address_text(listener.getsockname())
         )
-        self._door = Door(
+        self._acceptor = Acceptor(
             listener,
             config,
             deadline=time.monotonic() + config.connect_timeout_ms / 1000,
             tls=tls,
-            on_hangup=self._hung_up,
+            on_disconnect=self._peer_disconnected,
         )
         try:
             if on_listening is not None:
                 on_listening(self._port)
-            self._connected(self._door.wait_for_all())
+            self._connected(self._acceptor.wait_for_all())
         except BaseException:
-            self._door.close()
+            self._acceptor.close()
             raise
 
     def _connected(self, peers: dict[int, tcp_sockets.Connection]) -> None:
@@ -151,34 +145,34 @@ class TcpBackend(Communicator, SharedMemoryProvider):
         """Let the engine make a collective; whatever keeps it from completing is told to the peers."""
         with self._turn:
             try:
-                trouble = getattr(self._star, operation)(*call)
+                failure = getattr(self._star, operation)(*call)
             except BaseException as error:
                 why = f"{type(error).__name__}: {error}"
                 text = failure_text.broke_off(failure_text.rank_name(self._rank), operation, why)
-                self._declare(failure(self._rank, text))
+                self._declare(reported(self._rank, text))
                 raise
-            if trouble is not None:
-                raise self._failed(operation, Trouble(*trouble))
+            if failure is not None:
+                raise self._failed(operation, CommFailure(*failure))
 
     def _abort(self, reason: str) -> None:
         """Tell the peers now or, when a collective is going on in another thread, let that one tell them."""
-        trouble = failure(self._rank, failure_text.aborted(self._rank, reason))
+        failure = reported(self._rank, failure_text.aborted(self._rank, reason))
         if self._turn.acquire(blocking=False):
             try:
-                self._declare(trouble)
+                self._declare(failure)
             finally:
                 self._turn.release()
         else:
-            self._leaving = trouble
+            self._leaving = failure
             self._star.interrupt()
 
     def _close(self) -> None:
-        if self._door is not None:
-            self._door.close()
+        if self._acceptor is not None:
+            self._acceptor.close()
         mine = self._turn.acquire(blocking=False)
         if not mine:
             text = failure_text.closed_in_collective(failure_text.rank_name(self._rank))
-            self._leaving = failure(self._rank, text)
+            self._leaving = reported(self._rank, text)
             self._star.interrupt()
             mine = self._turn.acquire(timeout=_INTERRUPT_S)
         if self._failure is None and mine:
@@ -196,36 +190,38 @@ class TcpBackend(Communicator, SharedMemoryProvider):
         self._star = Alone()
         self._turn.release()
 
-    def _hung_up(self, rank: int) -> bool:
-        """Called by the door when a worker's connection ended; False while a collective goes on."""
+    def _peer_disconnected(self, rank: int) -> bool:
+        """Called by the acceptor when a worker's connection ended; False while a collective goes on."""
         if not self._turn.acquire(blocking=False):
             return False
         try:
             if self._failure is None:
-                trouble = self._star.inspect(rank)
-                if trouble is None:
+                failure = self._star.inspect(rank)
+                if failure is None:
                     return False
-                blamed, text = self._explain(Trouble(*trouble))
+                blamed, text = self._explain(CommFailure(*failure))
                 # At the end of a healthy run somebody is the first to close.
-                log.log(logging.DEBUG if trouble[0] == What.SHUTDOWN else logging.INFO, "tcp: %s", text)
-                self._declare(failure(blamed, text), told=rank)
+                log.log(
+                    logging.DEBUG if failure[0] == FailureKind.SHUTDOWN else logging.INFO, "tcp: %s", text
+                )
+                self._declare(reported(blamed, text), told=rank)
         finally:
             self._turn.release()
         return True
 
-    def _failed(self, operation: str, trouble: Trouble) -> CollectiveFailed:
+    def _failed(self, operation: str, failure: CommFailure) -> CollectiveFailed:
         """The error of a collective that did not complete; the peers are told why."""
-        if trouble.what == What.INTERRUPTED and self._leaving is not None:
-            trouble = self._leaving
-        rank, text = self._explain(trouble)
-        gone = trouble.rank if trouble.what in (What.HANGUP, What.SHUTDOWN) else -1
-        self._declare(failure(rank, text), told=gone)
+        if failure.kind == FailureKind.INTERRUPTED and self._leaving is not None:
+            failure = self._leaving
+        rank, text = self._explain(failure)
+        gone = failure.rank if failure.kind in (FailureKind.DISCONNECTED, FailureKind.SHUTDOWN) else -1
+        self._declare(reported(rank, text), told=gone)
         return CollectiveFailed(operation, 0, text, rank=rank)
 
-    def _explain(self, trouble: Trouble) -> tuple[int | None, str]:
-        return explain(trouble, self._rank, self._addresses, self._timeout_s)
+    def _explain(self, failure: CommFailure) -> tuple[int | None, str]:
+        return explain(failure, self._rank, self._addresses, self._timeout_s)
 
-    def _declare(self, reason: Trouble, told: int = -1) -> None:
+    def _declare(self, reason: CommFailure, told: int = -1) -> None:
         """From now on no collective completes, and everybody knows why. Call while holding the turn."""
         if self._failure is not None:
             return
@@ -236,7 +232,7 @@ class TcpBackend(Communicator, SharedMemoryProvider):
                 self._star.tell(rank, frame, _TELL_S)
         self._star = Refusing(reason)
         if self._rank > 0:
-            with suppress(OSError):  # this wakes the coordinator's door
+            with suppress(OSError):  # this wakes the coordinator's acceptor
                 self._sockets[0].shutdown(socket.SHUT_WR)
 
     def _forget(self) -> None:
@@ -244,11 +240,11 @@ class TcpBackend(Communicator, SharedMemoryProvider):
         for sock in self._sockets.values():
             sock.close()
         self._sockets = {}
-        if self._door is not None:
-            self._door.forget()
-            self._door = None
+        if self._acceptor is not None:
+            self._acceptor.forget()
+            self._acceptor = None
         self._turn = threading.Lock()
-        self._failure = failure(self._rank, failure_text.forked(self._rank))
+        self._failure = reported(self._rank, failure_text.forked(self._rank))
         self._star = Refusing(self._failure)
 
     def _create_shared_region(self, count: int, dtype: np.dtype[Any]) -> HeapRegion:

@@ -8,7 +8,7 @@ import time
 import numpy as np
 
 from pycobre.comm.fold import ReduceOp, fold_into
-from pycobre.comm.tcp.failure import Trouble, What
+from pycobre.comm.tcp.failure import CommFailure, FailureKind
 from pycobre.comm.tcp.star import (
     EMPTY,
     GONE,
@@ -17,7 +17,7 @@ from pycobre.comm.tcp.star import (
     as_bytes,
     connection_failure,
     control,
-    last_words,
+    final_message,
     wait_for,
 )
 from pycobre.comm.tcp.stream import Stream
@@ -25,7 +25,8 @@ from pycobre.comm.tcp.wire import SMALL_BYTES, Call, Kind
 
 __all__ = ["CoordinatorStar"]
 
-CHUNK_BYTES = 1024 * 1024
+CHUNK_BYTES = 1024 * 1024  # of a block that is still coming in, at least so much is forwarded at once,
+MAX_CHUNK_BYTES = 4 * 1024 * 1024  # and at most so much: a failure can only be told after a whole chunk
 WINDOW_BYTES = 256 * 1024
 _SETTLE_S = 0.25
 
@@ -33,35 +34,35 @@ _SETTLE_S = 0.25
 class CoordinatorStar(Star):
     """A stream to every worker."""
 
-    def _exchange(self, call: Call, mine: memoryview, blocks: list[memoryview]) -> Trouble | None:
+    def _exchange(self, call: Call, mine: memoryview, blocks: list[memoryview]) -> CommFailure | None:
         return self._run(_Collective(call, list(self._streams.values()), blocks))
 
-    def _fold_centrally(self, call: Call, mine: Array, result: Array, op: ReduceOp) -> Trouble | None:
+    def _fold_centrally(self, call: Call, mine: Array, result: Array, op: ReduceOp) -> CommFailure | None:
         blocks = [as_bytes(result)] + [EMPTY] * (self._size - 1)
         fold = _CentralFold(mine, result, op, self._size - 1)
         return self._run(_Collective(call, list(self._streams.values()), blocks, fold))
 
-    def _run(self, collective: _Collective) -> Trouble | None:
+    def _run(self, collective: _Collective) -> CommFailure | None:
         self._begin()
         say_at = self._timeout_s / 10
         while True:
-            progressed, trouble = collective.step()
+            progressed, failure = collective.step()
             for stream in progressed:
                 self._progressed(stream)
-            if trouble is None and collective.complete:
+            if failure is None and collective.complete:
                 return None
-            if trouble is None and not progressed:
+            if failure is None and not progressed:
                 waited = self._pause(collective.wanted(), collective.awaited())
-                if isinstance(waited, Trouble):
-                    trouble = waited
+                if isinstance(waited, CommFailure):
+                    failure = waited
                 else:
-                    trouble = collective.explain(waited)
+                    failure = collective.explain(waited)
                     if self._waited > say_at:
                         say_at = self._waited + self._timeout_s / 4
                         collective.keep_waiting()
-            if trouble is not None:
+            if failure is not None:
                 self._settle()
-                return trouble
+                return failure
 
     def _settle(self) -> None:
         """Finish frames that are half sent, so that the reason can follow them."""
@@ -125,7 +126,7 @@ class _Leg:
         return self.taken and (self.whole or (self.ended and not self.stream.unsent))
 
     @property
-    def hungry(self) -> bool:
+    def expects_input(self) -> bool:
         """Whether the next thing must come from this worker; when folding, one ahead of the others waits."""
         return not self.entered or self.stream.filling
 
@@ -149,17 +150,17 @@ class _Collective:
         """Whether everything has come in and gone out."""
         return all(leg.done and not leg.stream.unsent for leg in self._legs)
 
-    def step(self) -> tuple[list[Stream], Trouble | None]:
+    def step(self) -> tuple[list[Stream], CommFailure | None]:
         """Do what can be done without waiting; which streams moved, and what went wrong."""
         progressed: list[Stream] = []
         for leg in self._legs:
             if not leg.taken:
                 try:
-                    moved, trouble = self._take(leg)
+                    moved, failure = self._take(leg)
                 except (EOFError, OSError) as error:
-                    moved, trouble = True, connection_failure(leg.stream, error)
-                if trouble is not None:
-                    return progressed, trouble
+                    moved, failure = True, connection_failure(leg.stream, error)
+                if failure is not None:
+                    return progressed, failure
                 if moved:
                     progressed.append(leg.stream)
         self._advance_fold()
@@ -169,29 +170,36 @@ class _Collective:
             if leg.stream.flush():
                 progressed.append(leg.stream)
             if leg.stream.mute and leg.taken and not leg.whole:
-                return progressed, last_words(leg.stream) or Trouble(What.HANGUP, leg.stream.rank)
+                return progressed, final_message(leg.stream) or CommFailure(
+                    FailureKind.DISCONNECTED, leg.stream.rank
+                )
         return progressed, None
 
     def wanted(self) -> list[tuple[Stream, int]]:
         """What to wait for. Of a worker that has all it needs not even its end: it may close and go."""
         return [
-            (leg.stream, (select.POLLIN if leg.hungry else 0) | (select.POLLOUT if leg.stream.unsent else 0))
+            (
+                leg.stream,
+                (select.POLLIN if leg.expects_input else 0) | (select.POLLOUT if leg.stream.unsent else 0),
+            )
             for leg in self._legs
             if not leg.done
         ]
 
     def awaited(self) -> list[Stream]:
         """The workers without whom there is no going on."""
-        return [leg.stream for leg in self._legs if leg.hungry or leg.stream.unsent]
+        return [leg.stream for leg in self._legs if leg.expects_input or leg.stream.unsent]
 
-    def explain(self, ready: list[tuple[Stream, int]]) -> Trouble | None:
-        """The trouble with a worker that has given its contribution, has no result, and is gone."""
+    def explain(self, ready: list[tuple[Stream, int]]) -> CommFailure | None:
+        """The failure with a worker that has given its contribution, has no result, and is gone."""
         for stream, events in ready:
             leg = next(leg for leg in self._legs if leg.stream is stream)
-            if events & GONE and not leg.hungry:
-                trouble = last_words(stream) if leg.taken else Trouble(What.HANGUP, stream.rank)
-                if trouble is not None:
-                    return trouble
+            if events & GONE and not leg.expects_input:
+                failure = (
+                    final_message(stream) if leg.taken else CommFailure(FailureKind.DISCONNECTED, stream.rank)
+                )
+                if failure is not None:
+                    return failure
         return None
 
     def keep_waiting(self) -> None:
@@ -204,20 +212,22 @@ class _Collective:
                 leg.whole = leg.ended
                 leg.stream.queue(self._call.header(Kind.WAITING))
 
-    def _take(self, leg: _Leg) -> tuple[bool, Trouble | None]:
+    def _take(self, leg: _Leg) -> tuple[bool, CommFailure | None]:
         stream = leg.stream
         if not leg.entered:
             header = stream.next_header(greedy=self._small)
             if header is None:
                 return False, None
             expected = self._contribution(stream.rank)
-            trouble = control(stream, header)
-            if trouble is None and header.kind != Kind.CALL:
-                trouble = Trouble(What.MALFORMED, stream.rank, 0, header.pack())
-            if trouble is None and (header.call != self._call or header.length != expected):
-                trouble = Trouble(What.DISAGREEMENT, stream.rank, 0, header.pack() + self._header(Kind.CALL))
-            if trouble is not None:
-                return True, trouble
+            failure = control(stream, header)
+            if failure is None and header.kind != Kind.CALL:
+                failure = CommFailure(FailureKind.UNEXPECTED_FRAME, stream.rank, 0, header.pack())
+            if failure is None and (header.call != self._call or header.length != expected):
+                failure = CommFailure(
+                    FailureKind.MISMATCH, stream.rank, 0, header.pack() + self._header(Kind.CALL)
+                )
+            if failure is not None:
+                return True, failure
             leg.entered = True
             leg.missing = expected
             self._absent -= 1
@@ -266,7 +276,7 @@ class _Collective:
             return
         for other, block in enumerate(self._blocks):
             start, there = leg.sent[other], self._ready[other]
-            length = min(there - start, CHUNK_BYTES)
+            length = min(there - start, MAX_CHUNK_BYTES)
             if other == rank or not length or (length < CHUNK_BYTES and there < len(block)):
                 continue
             leg.ended = length == leg.owed

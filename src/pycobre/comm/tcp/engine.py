@@ -12,7 +12,7 @@ import numpy as np
 from pycobre.comm.config import TcpConfig
 from pycobre.comm.fold import fold_into
 from pycobre.comm.tcp.collect import CoordinatorStar
-from pycobre.comm.tcp.failure import Trouble
+from pycobre.comm.tcp.failure import CommFailure
 from pycobre.comm.tcp.mac import SessionKeys
 from pycobre.comm.tcp.sealed import SealedStream
 from pycobre.comm.tcp.star import Star, WorkerStar
@@ -31,9 +31,9 @@ Fields = tuple[int, int, int, bytes]
 
 
 class Engine(Protocol):
-    """The collectives: each returns None, or what went wrong (the fields of a `Trouble`).
+    """The collectives: each returns None, or what went wrong (the fields of a `CommFailure`).
 
-    After trouble, only `tell` is called.
+    After failure, only `tell` is called.
     """
 
     def allgatherv(
@@ -56,7 +56,7 @@ class Engine(Protocol):
 
     def barrier(self, sequence: int, /) -> Fields | None: ...
 
-    def tell(self, rank: int, frame: bytes, patience_s: float, /) -> bool: ...
+    def tell(self, rank: int, frame: bytes, timeout_s: float, /) -> bool: ...
 
     def inspect(self, rank: int, /) -> Fields | None: ...
 
@@ -128,7 +128,7 @@ class Alone:
     def barrier(self, sequence: int) -> None:
         """Do nothing."""
 
-    def tell(self, rank: int, frame: bytes, patience_s: float) -> bool:
+    def tell(self, rank: int, frame: bytes, timeout_s: float) -> bool:
         """There is nobody to tell."""
         return True
 
@@ -142,24 +142,24 @@ class Alone:
 class Refusing:
     """The engine after a failure: every collective fails for the same reason again."""
 
-    def __init__(self, reason: Trouble) -> None:
+    def __init__(self, reason: CommFailure) -> None:
         self._reason = reason
 
-    def _refuse(self, *_: Any, **__: Any) -> Trouble:
+    def _refuse(self, *_: Any, **__: Any) -> CommFailure:
         return self._reason
 
     allgatherv = allreduce = broadcast = barrier = inspect = _refuse
 
-    def tell(self, rank: int, frame: bytes, patience_s: float) -> bool:
-        """Everything has been said."""
+    def tell(self, rank: int, frame: bytes, timeout_s: float) -> bool:
+        """The peers have been told why."""
         return False
 
     def interrupt(self) -> None:
         """Nothing here ever waits."""
 
 
-def linger(sockets: list[socket.socket], patience_s: float) -> None:
-    """Read what peers still send until they hang up too, so that the last words sent to them are not lost.
+def linger(sockets: list[socket.socket], timeout_s: float) -> None:
+    """Read what peers still send until they disconnect too, so that the last frame sent to them is not lost.
 
     Closing a socket with unread bytes resets the connection, which may overtake what was sent before.
     """
@@ -167,7 +167,7 @@ def linger(sockets: list[socket.socket], patience_s: float) -> None:
     poller = select.poll()
     for sock in sockets:
         poller.register(sock, select.POLLIN)
-    deadline = time.monotonic() + patience_s
+    deadline = time.monotonic() + timeout_s
     while open_sockets and (left := deadline - time.monotonic()) > 0:
         for descriptor, _ in poller.poll(left * 1000):
             try:

@@ -1,4 +1,4 @@
-"""How a worker and the coordinator come to trust each other, without any input or output.
+"""Mutual authentication of a worker and the coordinator, without any input or output.
 
     worker                                       coordinator
     HELLO  magic version flags rank size N_w  →
@@ -59,7 +59,7 @@ class Stage(enum.IntEnum):
     REFUSED = 4
 
 
-# What the coordinator may say next, with the length of its body, after what it said last.
+# What the coordinator may send next, with the length of its body, after what it sent last.
 _NEXT: dict[Stage | None, tuple[Stage, int]] = {
     None: (Stage.CHALLENGE, _CHALLENGE.size),
     Stage.CHALLENGE: (Stage.WELCOME, _WELCOME.size),
@@ -93,7 +93,7 @@ class CoordinatorSide:
 
     @property
     def heard(self) -> bool:
-        """Whether the peer has said anything yet."""
+        """Whether the peer has sent anything yet."""
         return bool(self._data) or self._hello is not None
 
     def feed(self, data: bytes) -> bytes:
@@ -127,7 +127,7 @@ class CoordinatorSide:
         return refusal(reason)
 
     def _check_prefix(self) -> bytes:
-        """Refuse as early as possible: strangers rarely send as many bytes as a HELLO has.
+        """Refuse as early as possible: other programs rarely send as many bytes as a HELLO has.
 
         Who does not even know the magic gets no answer.
         """

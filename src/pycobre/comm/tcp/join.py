@@ -1,4 +1,4 @@
-"""How a worker gets in: connect, retry until the coordinator is there, prove, wait for the others."""
+"""How a worker joins: connect, retry until the coordinator is there, prove, wait for the others."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _attempt(
         )
     sock = socket.socket(family, socket.SOCK_STREAM)
     try:
-        sock.settimeout(_patience(deadline))
+        sock.settimeout(_time_left(deadline))
         sock.connect(address)
         tune(sock, config.timeout_s)
         sock = _secured(config, sock)
@@ -98,8 +98,8 @@ def _attempt(
 
 
 def _handshake(side: WorkerSide, sock: socket.socket, deadline: float) -> None:
-    """Run the handshake to its end: all ranks are there, or `side.refused` says why this one is not let in."""
-    sock.settimeout(_patience(deadline))
+    """Run the handshake to its end: all ranks are there, or `side.refused` says why this one is refused."""
+    sock.settimeout(_time_left(deadline))
     sock.sendall(side.hello)
     while side.stage is not Stage.READY:
         data = sock.recv(side.wanted)
@@ -132,15 +132,15 @@ def _is_final(config: TcpConfig, error: OSError | EOFError) -> bool:
     return isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError)
 
 
-def _patience(deadline: float) -> float:
+def _time_left(deadline: float) -> float:
     return min(max(deadline - time.monotonic(), _LAST_ATTEMPT_S), _ATTEMPT_S)
 
 
 def _why(config: TcpConfig, error: OSError | EOFError) -> str:
     if isinstance(error, TimeoutError):
         return "no answer"
-    hung_up = isinstance(error, EOFError | ConnectionResetError) or type(error).__name__ == "SSLEOFError"
-    if config.uses_tls and hung_up:
+    ended = isinstance(error, EOFError | ConnectionResetError) or type(error).__name__ == "SSLEOFError"
+    if config.uses_tls and ended:
         return "the connection was closed during the handshake; is COBRE_TCP_TLS_CERT set on rank 0 too?"
     if isinstance(error, EOFError):
         return "the connection was closed during the handshake"

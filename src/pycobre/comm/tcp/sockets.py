@@ -29,7 +29,7 @@ class Connection:
 def listen(config: TcpConfig) -> socket.socket:
     """The socket rank 0 listens on: inherited from a launcher, or bound to the configured address.
 
-    Refused where strangers could reach it and nothing keeps them out.
+    Refused where anybody on the network could reach it and no token is set.
     """
     if config.listen_fd is not None:
         return _inherited(config)
@@ -41,7 +41,7 @@ def listen(config: TcpConfig) -> socket.socket:
         text = f"bind address {config.bind_addr!r}: expected an address of this host, got {error}"
         raise InitializationFailed("tcp", f"{text}. Check COBRE_TCP_BIND_ADDR.") from error
     family, kind, protocol, _, address = found[0]
-    _refuse_open_door(config, str(address[0]))
+    _require_token(config, str(address[0]))
     listener = socket.socket(family, kind, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -124,14 +124,14 @@ def _inherited(config: TcpConfig) -> socket.socket:
     try:
         if not accepting:
             listener.listen(_BACKLOG)
-        _refuse_open_door(config, listener.getsockname()[0])
+        _require_token(config, listener.getsockname()[0])
     except (OSError, InitializationFailed):
         listener.close()
         raise
     return listener
 
 
-def _refuse_open_door(config: TcpConfig, host: str) -> None:
+def _require_token(config: TcpConfig, host: str) -> None:
     if config.token is None and not is_loopback(host):
         raise InitializationFailed(
             "tcp",

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from pycobre.comm.fold import ReduceOp, fold_into
-from pycobre.comm.tcp.failure import Trouble, What
+from pycobre.comm.tcp.failure import CommFailure, FailureKind
 from pycobre.comm.tcp.stream import Stream, WrongTag
 from pycobre.comm.tcp.wire import (
     CALL_BYTES,
@@ -51,7 +51,7 @@ __all__ = [
     "as_bytes",
     "connection_failure",
     "control",
-    "last_words",
+    "final_message",
     "wait_for",
 ]
 
@@ -71,7 +71,7 @@ EMPTY = memoryview(b"")
 
 
 class Star(ABC):
-    """What both ends share: the four collectives as blocks, waiting, and the words besides collectives."""
+    """What both ends share: the four collectives as blocks, waiting, and frames besides collectives."""
 
     def __init__(self, rank: int, size: int, streams: Iterable[Stream], timeout_s: float) -> None:
         self._rank = rank
@@ -95,7 +95,7 @@ class Star(ABC):
         recv: Array,
         counts: tuple[int, ...],
         displs: tuple[int, ...],
-    ) -> Trouble | None:
+    ) -> CommFailure | None:
         """Move every rank's block everywhere."""
         call = _call(Operation.ALLGATHERV, code, sequence, sum(counts), layout=layout)
         out = as_bytes(recv)
@@ -109,7 +109,7 @@ class Star(ABC):
 
     def allreduce(
         self, sequence: int, code: DtypeCode, send: Array, recv: Array, reduce: int
-    ) -> Trouble | None:
+    ) -> CommFailure | None:
         """Fold every rank's values in rank order."""
         call = _call(Operation.ALLREDUCE, code, sequence, send.size, reduce=reduce)
         op = _REDUCE_OPS[reduce]
@@ -119,28 +119,28 @@ class Star(ABC):
             return self._fold_centrally(call, mine, result, op)
         parts = np.empty((self._size, mine.size), mine.dtype)
         parts[self._rank] = mine
-        trouble = self._exchange(call, as_bytes(mine), [as_bytes(part) for part in parts])
-        if trouble is None:
+        failure = self._exchange(call, as_bytes(mine), [as_bytes(part) for part in parts])
+        if failure is None:
             fold_into(result, parts, op)
-        return trouble
+        return failure
 
-    def broadcast(self, sequence: int, code: DtypeCode, buf: Array, root: int) -> Trouble | None:
+    def broadcast(self, sequence: int, code: DtypeCode, buf: Array, root: int) -> CommFailure | None:
         """Move the root's block everywhere."""
         call = _call(Operation.BROADCAST, code, sequence, buf.size, root=root)
         view = as_bytes(buf)
         blocks = [view if rank == root else EMPTY for rank in range(self._size)]
         return self._exchange(call, view if self._rank == root else EMPTY, blocks)
 
-    def barrier(self, sequence: int) -> Trouble | None:
+    def barrier(self, sequence: int) -> CommFailure | None:
         """Move nothing, but let nobody out before all are in."""
         call = _call(Operation.BARRIER, DtypeCode(0, 0, 0), sequence, 0)
         return self._exchange(call, EMPTY, [EMPTY] * self._size)
 
-    def tell(self, rank: int, frame: bytes, patience_s: float) -> bool:
+    def tell(self, rank: int, frame: bytes, timeout_s: float) -> bool:
         """Send a frame outside any collective; whether it went out."""
         stream = self._streams[rank]
         stream.queue(frame)
-        deadline = time.monotonic() + patience_s
+        deadline = time.monotonic() + timeout_s
         while stream.flush() or stream.unsent:
             left = deadline - time.monotonic()
             if left <= 0:
@@ -149,20 +149,20 @@ class Star(ABC):
             wait_for([(stream, select.POLLOUT)], left)
         return not stream.mute
 
-    def inspect(self, rank: int) -> Trouble | None:
-        """What a peer that hung up between collectives said last; None if it has not hung up."""
-        return last_words(self._streams[rank])
+    def inspect(self, rank: int) -> CommFailure | None:
+        """What a peer that disconnected between collectives sent last; None if it is still connected."""
+        return final_message(self._streams[rank])
 
     def interrupt(self) -> None:
         """Make a collective that waits in another thread give up soon."""
         self._interrupted = True
 
     @abstractmethod
-    def _exchange(self, call: Call, mine: memoryview, blocks: list[memoryview]) -> Trouble | None:
+    def _exchange(self, call: Call, mine: memoryview, blocks: list[memoryview]) -> CommFailure | None:
         """Run one collective whose blocks are known."""
 
     @abstractmethod
-    def _fold_centrally(self, call: Call, mine: Array, result: Array, op: ReduceOp) -> Trouble | None:
+    def _fold_centrally(self, call: Call, mine: Array, result: Array, op: ReduceOp) -> CommFailure | None:
         """Run an allreduce that the coordinator folds."""
 
     def _begin(self) -> None:
@@ -173,7 +173,7 @@ class Star(ABC):
 
     def _pause(
         self, wanted: list[tuple[Stream, int]], blamed: Iterable[Stream]
-    ) -> list[tuple[Stream, int]] | Trouble:
+    ) -> list[tuple[Stream, int]] | CommFailure:
         """Give way a few times, then sleep until something happens; whoever is silent too long is blamed."""
         now = time.monotonic()
         self._idle += 1
@@ -184,13 +184,13 @@ class Star(ABC):
             return []
         self._crowded = max(0, self._crowded - 1)
         if self._interrupted:
-            return Trouble(What.INTERRUPTED, self._rank)
+            return CommFailure(FailureKind.INTERRUPTED, self._rank)
         if self._looked:
             self._waited += min(now - self._looked, _STOPPED_S)
         self._looked = now
         for stream in blamed:
             if self._waited - self._heard.get(stream.rank, 0.0) > self._timeout_s:
-                return Trouble(What.SILENCE, stream.rank)
+                return CommFailure(FailureKind.TIMEOUT, stream.rank)
         return wait_for(wanted, min(_SLICE_S, self._timeout_s / 20))
 
     def _progressed(self, stream: Stream) -> None:
@@ -205,10 +205,10 @@ class WorkerStar(Star):
         super().__init__(rank, size, [stream], timeout_s)
         self._stream = stream
 
-    def _fold_centrally(self, call: Call, mine: Array, result: Array, op: ReduceOp) -> Trouble | None:
+    def _fold_centrally(self, call: Call, mine: Array, result: Array, op: ReduceOp) -> CommFailure | None:
         return self._exchange(call, as_bytes(mine), [as_bytes(result)])
 
-    def _exchange(self, call: Call, mine: memoryview, blocks: list[memoryview]) -> Trouble | None:
+    def _exchange(self, call: Call, mine: memoryview, blocks: list[memoryview]) -> CommFailure | None:
         self._begin()
         stream = self._stream
         own = call.header(
@@ -231,9 +231,9 @@ class WorkerStar(Star):
                         if header.kind == Kind.WAITING:
                             self._progressed(stream)
                             continue
-                        trouble = control(stream, header) or self._check(own, header, lacking, left)
-                        if trouble is not None:
-                            return trouble
+                        failure = control(stream, header) or self._check(own, header, lacking, left)
+                        if failure is not None:
+                            return failure
                         stream.targets = _targets(header, lacking)
                         left -= header.length
                         ended = header.kind != Kind.CHUNK
@@ -248,15 +248,15 @@ class WorkerStar(Star):
                 select.POLLOUT if stream.unsent else 0
             )
             waited = self._pause([(stream, events)], [stream])
-            if isinstance(waited, Trouble):
+            if isinstance(waited, CommFailure):
                 return waited
             if ended and stream.mute:  # the rest of our contribution can no longer go out
-                return Trouble(What.HANGUP, stream.rank)
+                return CommFailure(FailureKind.DISCONNECTED, stream.rank)
 
-    def _check(self, own: bytes, header: Header, lacking: list[memoryview], left: int) -> Trouble | None:
+    def _check(self, own: bytes, header: Header, lacking: list[memoryview], left: int) -> CommFailure | None:
         """Whether the frame is one that may come now; nothing is believed that this rank cannot verify."""
         if header.pack()[CALL_BYTES] != own[CALL_BYTES]:
-            return Trouble(What.DISAGREEMENT, 0, 0, header.pack() + own)
+            return CommFailure(FailureKind.MISMATCH, 0, 0, header.pack() + own)
         if header.kind == Kind.RESULT:
             fits = header.length == left
         elif header.length == 0:  # only an end may be empty
@@ -267,17 +267,17 @@ class WorkerStar(Star):
             block = lacking[header.block] if header.block < len(lacking) else EMPTY
             fits = header.offset <= len(block) and header.length <= min(len(block) - header.offset, left)
             fits = fits and (header.kind == Kind.CHUNK or header.length == left)
-        return None if fits else Trouble(What.MALFORMED, 0, 0, header.pack())
+        return None if fits else CommFailure(FailureKind.UNEXPECTED_FRAME, 0, 0, header.pack())
 
 
-def control(stream: Stream, header: Header) -> Trouble | None:
-    """The trouble that a FAILURE or SHUTDOWN frame is; None for a frame of a collective."""
+def control(stream: Stream, header: Header) -> CommFailure | None:
+    """The failure that a FAILURE or SHUTDOWN frame is; None for a frame of a collective."""
     if header.kind == Kind.SHUTDOWN:
-        return Trouble(What.SHUTDOWN, stream.rank, header.call.sequence)
+        return CommFailure(FailureKind.SHUTDOWN, stream.rank, header.call.sequence)
     if header.kind != Kind.FAILURE:
         return None
     if header.length > MAX_TEXT_BYTES:
-        return Trouble(What.MALFORMED, stream.rank, 0, header.pack())
+        return CommFailure(FailureKind.UNEXPECTED_FRAME, stream.rank, 0, header.pack())
     text = bytearray(header.length)
     if text:
         stream.targets = [memoryview(text)]
@@ -293,39 +293,41 @@ def control(stream: Stream, header: Header) -> Trouble | None:
         pass
     missing = len(text) if stream.sealed and stream.filling else sum(map(len, stream.targets))
     stream.targets = []
-    return Trouble(What.FAILURE, header.block, 0, bytes(text[: len(text) - missing]))
+    return CommFailure(FailureKind.REPORTED, header.block, 0, bytes(text[: len(text) - missing]))
 
 
-def last_words(stream: Stream) -> Trouble | None:
-    """What a peer that is at the beginning of a frame and hung up said last; None if it has not hung up.
+def final_message(stream: Stream) -> CommFailure | None:
+    """What a peer that disconnected between frames sent last; None if it is still connected.
 
-    It may have entered a collective before it lost its patience: that call is passed over.
+    It may have entered a collective before it gave up: that call is passed over.
     """
     passed_over = memoryview(bytearray(1 << 16))
     try:
         while (header := stream.next_header(greedy=True)) is not None:
-            trouble = control(stream, header)
-            if trouble is not None:
-                return trouble
+            failure = control(stream, header)
+            if failure is not None:
+                return failure
             left = header.length
             while left or stream.filling:
                 stream.targets = [passed_over[: min(left, len(passed_over))]] if left else []
                 wanted = sum(map(len, stream.targets))
                 moved = stream.fill_targets()
                 rest = sum(map(len, stream.targets))
-                if not moved:  # it has hung up, so all it ever sent is here
-                    return Trouble(What.HANGUP, stream.rank)
+                if not moved:  # it has disconnected, so all it ever sent is here
+                    return CommFailure(FailureKind.DISCONNECTED, stream.rank)
                 left -= wanted - rest
     except (EOFError, OSError) as error:
         return connection_failure(stream, error)
     return None
 
 
-def connection_failure(stream: Stream, error: EOFError | OSError) -> Trouble:
-    """The trouble that the end of a connection, or a wrong tag on it, is."""
+def connection_failure(stream: Stream, error: EOFError | OSError) -> CommFailure:
+    """The failure that the end of a connection, or a wrong tag on it, is."""
     if isinstance(error, WrongTag):
-        return Trouble(What.UNAUTHENTIC, stream.rank)
-    return Trouble(What.HANGUP, stream.rank, (error.errno or 0) if isinstance(error, OSError) else 0)
+        return CommFailure(FailureKind.UNAUTHENTIC, stream.rank)
+    return CommFailure(
+        FailureKind.DISCONNECTED, stream.rank, (error.errno or 0) if isinstance(error, OSError) else 0
+    )
 
 
 def wait_for(wanted: Iterable[tuple[Stream, int]], timeout_s: float) -> list[tuple[Stream, int]]:

@@ -23,8 +23,8 @@ class Stream:
 
     Small frames are read through a buffer, many bytes at a time; large payloads go straight from the socket
     to where they belong, and out of the arrays they are in. A broken connection shows when reading
-    (`EOFError` or `OSError`); a failed write only makes the stream mute, because what the peer said before
-    it went, which may be the reason, is still to be read.
+    (`EOFError` or `OSError`); a failed write only makes the stream mute, because what the peer sent before
+    it disconnected, which may be the reason, is still to be read.
     """
 
     sealed = False

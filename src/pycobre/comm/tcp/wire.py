@@ -1,4 +1,4 @@
-"""What goes over a tcp connection once a rank has been let in: frames.
+"""What goes over a tcp connection after the handshake: frames.
 
 A frame is a header of 64 bytes, little-endian, and `length` bytes of payload:
 
@@ -72,7 +72,7 @@ class Kind(enum.IntEnum):
     RESULT = 2  # down: everything the worker lacks, in rank order without its own block; ends the collective
     CHUNK = 3  # down: a piece of one block
     LAST = 4  # down: the last piece, possibly empty; ends the collective
-    WAITING = 5  # down: the coordinator is in this collective and waits for others; be patient
+    WAITING = 5  # down: the coordinator is in this collective and waits for others; its timeout starts anew
     FAILURE = 6  # either way: no collective will complete any more; the payload says why
     SHUTDOWN = 7  # either way: the sender closed its communicator
 

@@ -1,4 +1,4 @@
-"""Strangers at the door, before the start and during the run: dropped, a log line each, and nothing else."""
+"""Unauthenticated peers, before the start and during the run: dropped, logged, and nothing else."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from tcp_helpers import (
 )
 
 from pycobre.comm import TcpConfig
-from pycobre.comm.tcp import acceptor as tcp_door
+from pycobre.comm.tcp import acceptor, drop_log
 from pycobre.comm.tcp.handshake import MAGIC, WorkerSide
 from pycobre.comm.tcp.wire import Call, Kind
 
 __all__ = ["engine", "patient_handshakes"]
 
-Stranger = Callable[[socket.socket], None]
+Peer = Callable[[socket.socket], None]
 SIZE = 3
 
 
@@ -116,8 +116,8 @@ def greet_half(sock: socket.socket) -> None:
     expect_end(sock)
 
 
-STRANGERS: dict[str, tuple[Stranger, str]] = {
-    "scanner": (scan, "it hung up without a word"),
+PEERS: dict[str, tuple[Peer, str]] = {
+    "scanner": (scan, "it closed the connection without sending anything"),
     "reset": (reset, ""),
     "http": (ask_for_a_page, "expected a pycobre rank, got bytes starting b'GET / HT'"),
     "nonsense": (talk_nonsense, ""),
@@ -130,7 +130,7 @@ STRANGERS: dict[str, tuple[Stranger, str]] = {
     "huge frame": (send_a_huge_frame, "expected a pycobre rank"),
     "huge frame after greeting": (send_a_huge_frame_after_the_greeting, "wrong token"),
     "tls": (speak_tls, "it speaks TLS"),
-    "half a greeting": (greet_half, "it hung up in the middle of the handshake"),
+    "half a greeting": (greet_half, "it closed the connection during the handshake"),
 }
 
 
@@ -143,17 +143,17 @@ def expect_end(sock: socket.socket) -> None:
         pass
 
 
-def visit(port: int, stranger: Stranger) -> None:
+def connect(port: int, peer: Peer) -> None:
     with socket.create_connection(("127.0.0.1", port), timeout=200) as sock:
-        stranger(sock)
+        peer(sock)
 
 
-@pytest.mark.parametrize("name", STRANGERS)
-def test_a_stranger_before_the_start(name: str) -> None:
-    stranger, words = STRANGERS[name]
+@pytest.mark.parametrize("name", PEERS)
+def test_an_unauthenticated_peer_before_the_start(name: str) -> None:
+    peer, words = PEERS[name]
     with log_lines() as log, gathering(SIZE) as group:
         group.add(1)
-        visit(group.port, stranger)
+        connect(group.port, peer)
         (line,) = log.wait_for(DROPPED)
         assert words in line
         group.add(2)
@@ -161,15 +161,15 @@ def test_a_stranger_before_the_start(name: str) -> None:
     assert len(log.with_words(DROPPED)) == 1
 
 
-def test_strangers_during_the_run(engine: str) -> None:
+def test_unauthenticated_peers_during_the_run(engine: str) -> None:
     with log_lines() as log, running(SIZE) as comms:
         port = comms[0].port
         trained = threading.Thread(target=lambda: results.extend(on_all(comms, train_a_little, 150)))
         results: list[object] = []
         trained.start()
-        for name, (stranger, words) in STRANGERS.items():
+        for name, (peer, words) in PEERS.items():
             before = len(log.with_words(DROPPED))
-            visit(port, stranger)
+            connect(port, peer)
             line = log.wait_for(DROPPED, before + 1)[-1]
             assert words in line, name
         # One whose token is right comes too late for any rank.
@@ -177,23 +177,24 @@ def test_strangers_during_the_run(engine: str) -> None:
             refused = shake_hands(sock, 2, SIZE, TOKEN).refused
             assert refused is not None
             assert refused.startswith("rank 2 is here already, from 127.0.0.1:")
-        log.wait_for(DROPPED, len(STRANGERS) + 1)
+        log.wait_for(DROPPED, len(PEERS) + 1)
         trained.join()
         assert results == [None] * SIZE
-    assert len(log.with_words(DROPPED)) == len(STRANGERS) + 1
+    assert len(log.with_words(DROPPED)) == len(PEERS) + 1
 
 
 def test_a_hundred_silent_ones_at_once(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """They fill all places before the start, and a worker still gets in at once; then they are dropped."""
-    monkeypatch.setattr(tcp_door, "_HANDSHAKE_S", 1.0)
+    monkeypatch.setattr(acceptor, "_HANDSHAKE_S", 1.0)
+    monkeypatch.setattr(drop_log, "MAX_LINES", 1000)
     with log_lines() as log, ExitStack() as stack, gathering(SIZE) as group:
 
         def come_and_say_nothing() -> list[str]:
-            guests = [
+            sockets = [
                 stack.enter_context(socket.create_connection(("127.0.0.1", group.port), timeout=200))
                 for _ in range(100)
             ]
-            return [f"{DROPPED}{guest.getsockname()[1]}: " for guest in guests]
+            return [f"{DROPPED}{pending.getsockname()[1]}: " for pending in sockets]
 
         silent = come_and_say_nothing()
         group.add(1)
@@ -205,26 +206,27 @@ def test_a_hundred_silent_ones_at_once(engine: str, monkeypatch: pytest.MonkeyPa
     assert [len(found) for found in lines] == [1] * 200
     reasons = [found[0].partition(words)[2] for found, words in zip(lines, silent, strict=True)]
     crowded = reasons.count("too many connections wait for their handshake, and this one longest")
-    patient = reasons.count("it said nothing within 1 s")
+    patient = reasons.count("it sent nothing within 1 s")
     assert crowded + patient == 200
-    assert patient >= tcp_door._PLACES
+    assert patient >= acceptor.MAX_PENDING
 
 
 def test_a_hundred_talkative_ones_at_once(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     # One that is slow to speak must not have to go for the others, before it has heard what it waits for.
-    monkeypatch.setattr(tcp_door, "_PLACES", 128)
+    monkeypatch.setattr(acceptor, "MAX_PENDING", 128)
+    monkeypatch.setattr(drop_log, "MAX_LINES", 1000)
     with log_lines() as log, running(SIZE) as comms:
         results: list[object] = []
         trained = threading.Thread(target=lambda: results.extend(on_all(comms, train_a_little, 100)))
         trained.start()
-        visitors = [
-            threading.Thread(target=visit, args=(comms[0].port, stranger))
-            for stranger in [guess_the_token, talk_nonsense, scan, ask_for_a_page] * 25
+        threads = [
+            threading.Thread(target=connect, args=(comms[0].port, peer))
+            for peer in [guess_the_token, talk_nonsense, scan, ask_for_a_page] * 25
         ]
-        for visitor in visitors:
-            visitor.start()
-        for visitor in visitors:
-            visitor.join()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
         log.wait_for(DROPPED, 100)
         trained.join()
         assert results == [None] * SIZE
@@ -234,8 +236,8 @@ def test_a_hundred_talkative_ones_at_once(engine: str, monkeypatch: pytest.Monke
 def test_one_that_is_still_silent_when_the_run_ends_is_noted_too() -> None:
     with log_lines() as log, running(2) as comms:
         with socket.create_connection(("127.0.0.1", comms[0].port), timeout=200) as silent:
-            # A second visitor that is turned away shows that the first one was let as far as the door.
-            visit(comms[0].port, scan)
+            # A second peer that is dropped shows that the first one was accepted.
+            connect(comms[0].port, scan)
             log.wait_for(DROPPED)
             comms[0].close()
             assert silent.recv(1) == b""
@@ -246,7 +248,7 @@ def test_one_that_is_still_silent_when_the_run_ends_is_noted_too() -> None:
 def test_a_slow_talker_is_dropped_at_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte now and then does not buy more time."""
     with log_lines() as log, running(2) as comms:
-        monkeypatch.setattr(tcp_door, "_HANDSHAKE_S", 3.0)
+        monkeypatch.setattr(acceptor, "_HANDSHAKE_S", 3.0)
         with socket.create_connection(("127.0.0.1", comms[0].port), timeout=200) as sock:
             sock.settimeout(0.1)
             for byte in WorkerSide(1, 2, TOKEN, "").hello[:-1]:
@@ -259,9 +261,40 @@ def test_a_slow_talker_is_dropped_at_its_deadline(monkeypatch: pytest.MonkeyPatc
                     break
                 else:
                     break
-            log.wait_for(DROPPED)  # it has not said all, and does not hang up first
+            log.wait_for(DROPPED)  # it has not sent all, and does not disconnect first
         assert "it did not finish the handshake within 3 s" in log.wait_for(DROPPED)[0]
         assert on_all(comms, train_a_little, 3) == [None, None]
+
+
+MORE = "more connections in"
+
+
+def test_a_flood_is_counted_and_not_written_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand connections leave `MAX_LINES` lines and, at the end of the window, their number."""
+    monkeypatch.setattr(drop_log, "WINDOW_S", 3.0)
+    with log_lines() as log, running(2) as comms:
+        for _ in range(1000):
+            connect(comms[0].port, scan)
+        counted = 0
+        while len(log.with_words(DROPPED)) + counted < 1000:
+            lines = log.wait_for(MORE, len(log.with_words(MORE)) + 1)
+            counted = sum(int(line.split()[2]) for line in lines)
+        assert len(log.with_words(DROPPED)) + counted == 1000
+        assert "in 3 s, the last one from 127.0.0.1:" in lines[0]
+        # Every line of a count closes a window, and at most one more was open.
+        assert len(log.with_words(DROPPED)) <= drop_log.MAX_LINES * (len(lines) + 1)
+        assert on_all(comms, train_a_little, 3) == [None, None]
+
+
+def test_what_was_counted_is_reported_when_the_run_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drop_log, "MAX_LINES", 2)
+    with log_lines() as log, running(2) as comms:
+        for _ in range(5):
+            connect(comms[0].port, ask_for_a_page)
+        log.wait_for(DROPPED, 2)
+    (line,) = log.with_words(MORE)
+    assert line.startswith("tcp: dropped 3 more connections in 60 s, the last one from 127.0.0.1:")
+    assert line.endswith("expected a pycobre rank, got bytes starting b'GET / HT'")
 
 
 class Exhausted(socket.socket):
@@ -279,25 +312,25 @@ class Exhausted(socket.socket):
 def test_out_of_descriptors_is_survived(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Where the system refuses to accept, the door waits a little and goes on."""
-    monkeypatch.setattr(tcp_door, "_BLOCKED_S", 0.05)
+    """Where the system refuses to accept, the acceptor waits a little and goes on."""
+    monkeypatch.setattr(acceptor, "_BLOCKED_S", 0.05)
     listener = Exhausted()
     listener.bind(("127.0.0.1", 0))
     listener.listen()
     listener.setblocking(False)
     with caplog.at_level(logging.WARNING, "pycobre.comm.tcp.backend"):
-        door = tcp_door.Door(
+        accepting = acceptor.Acceptor(
             listener,
             TcpConfig(rank=0, size=2, token=TOKEN),
             deadline=time.monotonic() + 60,
             tls=None,
-            on_hangup=lambda rank: True,
+            on_disconnect=lambda rank: True,
         )
         try:
             with socket.create_connection(listener.getsockname(), timeout=200) as worker:
                 assert shake_hands(worker, 1, 2, TOKEN).refused is None
-                (connection,) = door.wait_for_all().values()
+                (connection,) = accepting.wait_for_all().values()
                 connection.sock.close()
         finally:
-            door.close()
+            accepting.close()
     assert caplog.text.count("cannot accept connections for 0.05 s: [Errno 24] Too many open files") == 3
