@@ -181,6 +181,9 @@ def main(name: str, directory: str) -> None:
     Path(directory, f"process-{os.getpid()}").touch()
     comm = create_communicator()
     assert isinstance(comm, MpiBackend), f"auto chose {type(comm).__name__}"
+    with open("/proc/self/maps") as maps:
+        mapped = {line.split()[5] for line in maps if "/dev/shm/mpich_shm_" in line}
+    Path(directory, f"segments-{os.getpid()}").write_text("\n".join(mapped))
     jobs: dict[str, Callable[[Communicator], None]] = {
         job.__name__: job
         for job in (

@@ -20,8 +20,10 @@ from pycobre.comm.mpi.failure_monitor import FailureMonitor, start_failure_monit
 DEADLINE_S = 200.0
 
 MONITORED = """
-import sys
+import mmap, os, sys
 from pycobre.comm.mpi.failure_monitor import FailureMonitor
+if len(sys.argv) > 2:
+    held = [mmap.mmap(os.open(path, os.O_RDWR), 4096) for path in sys.argv[2:]]
 print("here", flush=True)
 monitor = FailureMonitor(int(sys.argv[1]), bytes.fromhex(sys.stdin.readline()))
 print("registered", flush=True)
@@ -50,12 +52,12 @@ def monitor_of(count: int) -> Iterator[tuple[bytes, int]]:
 
 
 @contextmanager
-def monitored(count: int) -> Iterator[tuple[list[subprocess.Popen[str]], int]]:
+def monitored(count: int, *files: Path) -> Iterator[tuple[list[subprocess.Popen[str]], int]]:
     """That many ranks that are registered with a failure monitor, and the end of a pipe that is its stderr."""
     ranks = []
     try:
         for rank in range(count):
-            command = [sys.executable, "-c", MONITORED, str(rank)]
+            command = [sys.executable, "-c", MONITORED, str(rank), *map(str, files)]
             ranks.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
         for process in ranks:
             expect(process, "here")
@@ -199,3 +201,38 @@ def test_nobody_is_named_while_one_who_has_not_come_may_have_died_before() -> No
         assert said(read) == ""
         with pytest.raises(ConnectionRefusedError):
             FailureMonitor(1, address)
+
+
+@pytest.fixture
+def segments() -> Iterator[tuple[Path, Path]]:
+    """A file as MPICH makes it, and one of another program."""
+    paths = (
+        Path(f"/dev/shm/mpich_shm_pycobre-test-{os.getpid()}"),
+        Path(f"/dev/shm/pycobre-test-{os.getpid()}"),
+    )
+    for path in paths:
+        path.write_bytes(bytes(4096))
+    try:
+        yield paths
+    finally:
+        for path in paths:
+            path.unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("end", ["death", "suppress"])
+def test_the_monitor_removes_what_the_library_would_leave(end: str, segments: tuple[Path, Path]) -> None:
+    with monitored(2, *segments) as (ranks, read):
+        if end == "death":
+            ranks[1].kill()
+        else:
+            tell(ranks[1], "suppress")
+        said(read)
+        assert [path.exists() for path in segments] == [False, True]
+
+
+def test_the_monitor_leaves_the_library_its_files_when_all_ends_well(segments: tuple[Path, Path]) -> None:
+    with monitored(2, *segments) as (ranks, read):
+        for process in ranks:
+            tell(process, "leave")
+        said(read)
+        assert [path.exists() for path in segments] == [True, True]

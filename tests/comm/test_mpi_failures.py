@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from mpi_environments import environment, job_variables, mpiexec, require_environment
+from waiting import until
 
 from pycobre.testing.leaks import session_members
 
@@ -65,6 +66,10 @@ class Job:
             output, _ = self.process.communicate()
             pytest.fail(f"the job did not end within {DEADLINE_S} s:\n{output.decode(errors='replace')}")
         return Ended(self.process.returncode, output.decode(errors="replace"), self._processes())
+
+    def segments(self) -> set[str]:
+        """Shared-memory files that MPICH made for the job."""
+        return {path for report in self.directory.glob("segments-*") for path in report.read_text().split()}
 
     def _processes(self) -> list[int]:
         return [int(report.name.partition("-")[2]) for report in self.directory.glob("process-*")]
@@ -129,12 +134,23 @@ def test_a_killed_rank_is_named(library: str, tmp_path: Path) -> None:
     assert re.search(said, job.output), job.output
 
 
+@pytest.mark.parametrize("name", ["good", "die", "raise_at_once", "abort", "exit_early"])
+def test_no_shared_memory_is_left(library: str, name: str, tmp_path: Path) -> None:
+    job = Job(library, name, tmp_path)
+    ended = job.end()
+    assert (ended.code == 0) == (name == "good"), ended.output
+    if library == "mpich":
+        assert job.segments()
+    # The launcher may end a moment before the failure monitor, which removes them.
+    until(lambda: not any(map(os.path.exists, job.segments())), timeout_s=30.0)
+
+
 @pytest.mark.parametrize("name", ["exit_early", "close_early"])
 def test_a_rank_that_leaves_early_is_named(library: str, name: str, tmp_path: Path) -> None:
     job = run(library, name, tmp_path)
     assert job.code != 0
     assert "needs it in allreduce, collective 2 of this communicator" in job.output
-    assert "but rank 1 closed it, or came to its end, after collective 1" in job.output
+    assert "rank 1 closed its communicator after 1 collective, but rank" in job.output
 
 
 def test_an_error_of_the_library_is_raised_and_mpi_is_not_trusted_any_more(

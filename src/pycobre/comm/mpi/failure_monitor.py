@@ -4,7 +4,8 @@ When a rank dies, MPICH's launcher kills the others at once, so that none of the
 then reports one of those that it killed. The monitor is no rank and is not killed. Every rank holds a
 connection to it, which the kernel closes when the process ends; the monitor sees these closings in their order. A
 rank that leaves in good order, or that ends the job and has printed why, sends a message before; otherwise the
-monitor reports the first that is gone. It ends with the last rank: it knows how many to expect, for the first may
+monitor reports the first that is gone and removes the shared-memory files that MPICH would have removed in
+MPI_Finalize. It ends with the last rank: it knows how many to expect, for the first may
 have left before the last has connected. As long as some have not connected it reports none, since one of those may
 have died before.
 
@@ -14,6 +15,7 @@ the package.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import socket
@@ -23,7 +25,9 @@ import sys
 _REGISTERED = b"registered"
 _LEFT = b"left"
 _SUPPRESS = b"suppress"
-_MESSAGE_BYTES = 64
+_MESSAGE_BYTES = 1024
+_MOUNT = "/dev/shm"
+_SEGMENT_PREFIX = "mpich_shm_"
 _TIMEOUT_S = 30.0
 # A connection that was read must not keep its place in the queue of events: its end comes after earlier ends.
 _EDGE = select.EPOLLIN | select.EPOLLET
@@ -37,7 +41,7 @@ class FailureMonitor:
         try:
             self._connection.settimeout(_TIMEOUT_S)
             self._connection.connect(address)
-            self._connection.send(f"{rank} {os.getpid()}".encode())
+            self._connection.send(" ".join([str(rank), str(os.getpid()), *_library_segments()]).encode())
             # With our name still unread there, an end would not be a new event, and not be in its order.
             self._connection.recv(_MESSAGE_BYTES)
         except OSError:
@@ -113,6 +117,7 @@ def main(listener: socket.socket, ranks: int, starter_process: int, report: str)
     events.register(starter, select.EPOLLIN)
     connections: dict[int, socket.socket] = {}
     names: dict[int, tuple[str, str]] = {}
+    segments: set[str] = set()
     missing = ranks
     while ready := events.poll(None if connections else _TIMEOUT_S):
         for descriptor, _ in ready:
@@ -128,21 +133,40 @@ def main(listener: socket.socket, ranks: int, starter_process: int, report: str)
                 continue
             message = _receive(connections[descriptor])
             if message == _SUPPRESS:
+                _remove(segments)
                 return
             if not message:
+                _remove(segments)
                 if not missing:
                     _print(report, *names[descriptor])
                 return
             if message == _LEFT:
                 connections.pop(descriptor).close()
             else:
-                rank, process = message.decode().split()
+                rank, process, *files = message.decode().split()
                 names[descriptor] = rank, process
+                segments.update(files)
                 missing -= 1
                 events.modify(descriptor, _EDGE)  # an end right behind the name is an event of its own
                 _send(connections[descriptor], _REGISTERED)
         if not missing and not connections:
             return
+
+
+def _library_segments() -> list[str]:
+    """Names of the shared-memory files that MPICH has mapped in this process."""
+    prefix = f"{_MOUNT}/{_SEGMENT_PREFIX}"
+    with open("/proc/self/maps") as maps:
+        mapped = {line.split()[5] for line in maps if prefix in line and not line.endswith("(deleted)\n")}
+    return sorted(path.removeprefix(f"{_MOUNT}/") for path in mapped if path.startswith(prefix))[:8]
+
+
+def _remove(segments: set[str]) -> None:
+    """Remove files of MPICH that no rank will remove any more; those that still run have them mapped."""
+    for name in segments:
+        if name.startswith(_SEGMENT_PREFIX) and "/" not in name:
+            with contextlib.suppress(OSError):  # gone already, or of another user
+                os.unlink(f"{_MOUNT}/{name}")
 
 
 def _print(report: str, rank: str, process: str) -> None:
