@@ -22,6 +22,7 @@ from pycobre._util.frozen import frozen
 __all__ = [
     "KINDS",
     "CheckpointWritten",
+    "ControlApplied",
     "Event",
     "ForwardFinished",
     "IterationFinished",
@@ -226,6 +227,15 @@ class WarningRaised(Event, kind="warning"):
 
     message: str
     iteration: int | None = None
+
+
+@frozen(kw_only=True)
+class ControlApplied(Event, kind="control_applied"):
+    """Another process asked something of the run, and it was done after this iteration, on every rank."""
+
+    iteration: int
+    action: str  #: checkpoint, stop or iteration_limit
+    value: int | None = None
 
 
 @frozen(kw_only=True)

@@ -1,6 +1,7 @@
 """The application: from a request to a directory of results, for Python, the command line and every launcher.
 
 api            `train` and `simulate` as Python users call them
+background     `start` and `Run`: a run that goes on while the caller does other things
 arguments      checks of what callers pass
 options        settings of a problem by dotted path
 build_request  from what a caller passes to a request
@@ -19,6 +20,7 @@ share          the tables of all ranks on rank 0
 output         the output directory as all ranks see it
 run_directory  the output directory as rank 0 keeps it: locked, recorded, free of earlier runs
 run_log        events.jsonl and status.json of a run in progress
+steering       what other processes ask of a run, applied at the end of an iteration
 origin         what a run was made from, by which a resumed run notices a changed case
 report         what a run returns
 failures       from an exception to an exit code and a hint

@@ -22,12 +22,13 @@ from pycobre.app.results.record import FAILED, FINISHED, INTERRUPTED
 from pycobre.app.results.schemas import TABLES
 from pycobre.app.run_directory import RunDirectory
 from pycobre.app.run_log import LOGGED, RunLog
+from pycobre.app.steering import Steering
 from pycobre.app.study import Study
 from pycobre.comm import Communicator
 from pycobre.comm.collectives import broadcast_result
 from pycobre.errors import OutputError
 from pycobre.events import Event, Listener
-from pycobre.sddp import Policy
+from pycobre.sddp import Policy, StoppingRule
 from pycobre.sddp.training.checkpoint import Checkpoints
 
 __all__ = ["Output"]
@@ -96,6 +97,14 @@ class Output:
             iterations=study.checkpoint_iterations,
             minutes=request.checkpoint_minutes,
         )
+
+    def steering(
+        self, rule: StoppingRule, checkpoints: Checkpoints | None, emit: Listener | None
+    ) -> Steering | None:
+        """What applies the requests of other processes, on rank 0."""
+        if self._directory is None or checkpoints is None or emit is None:
+            return None
+        return Steering(rule, self._directory.control, checkpoints, emit)
 
     def clear_results(self) -> None:
         """Move what the earlier sessions of a resumed run left, now that it is known to be the same run."""

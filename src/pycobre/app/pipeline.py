@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,8 @@ def _execute(
         metadata.update(_training_metadata(outcome, faults))
         output.tables(tables)
         output.policy(policy)
-    if study.simulate and study.scenarios and not _asked_to_stop(comm, should_stop):
+    stopped = metadata.get("termination_reason") == "interrupted"
+    if study.simulate and study.scenarios and not stopped and not _asked_to_stop(comm, should_stop):
         if policy is None:
             raise OptionError("simulate: expected a policy, got none. Train first, or give a policy file.")
         found = simulate(
@@ -190,14 +192,19 @@ def _train(
     if emit is not None:
         for fault in faults:
             emit(WarningRaised(message=fault, worker_id=comm.rank))
+    checkpoints = output.checkpoints(study, request)
+    options = study.options
+    steering = output.steering(options.stopping, checkpoints, emit)
+    if steering is not None:
+        options = replace(options, stopping=steering)
     return train(
         study.problem,
         comm,
-        study.options,
+        options,
         sampler=study.sampler,
         on_event=emit,
-        should_stop=should_stop,
-        checkpoint=output.checkpoints(study, request),
+        should_stop=lambda: should_stop() or (steering is not None and steering.stop_requested),
+        checkpoint=checkpoints,
         state=state,
         warm_start=warm_start,
         prepared=prepared,

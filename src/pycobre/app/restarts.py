@@ -33,6 +33,7 @@ def run_with_restarts(
     on_event: Callable[[Event], object] | None,
     switch: StopSwitch,
     restarts: int,
+    on_restart: Callable[[RankGroup], None] | None = None,
 ) -> tuple[Report, tuple[WorkerInfo, ...]]:
     """Run a request on started workers, and again on new ones from the newest checkpoint when one is lost.
 
@@ -53,6 +54,8 @@ def run_with_restarts(
             _warn(f"{lost}: restart {attempt} of {restarts}", on_event)
             request = _continued(request)
             group = started.enter_context(start_workers(size, backend))
+            if on_restart is not None:
+                on_restart(group)
         return run_on_workers(request, group, on_event, switch)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from pycobre._util.files import remove_unfinished
 from pycobre.app.origin import write_origin
 from pycobre.app.request import Request
+from pycobre.app.results.control import ControlFile
 from pycobre.app.results.files import read_json, write_json
 from pycobre.app.results.layout import CHECKPOINTS, MANIFEST, METADATA, PREVIOUS, RESULTS, RUN, SIMULATION
 from pycobre.app.results.lock import DirectoryLock
@@ -55,6 +56,7 @@ class RunDirectory:
                     simulate=study.simulate and study.scenarios > 0,
                 )
             )
+            self.control = ControlFile(self.root)
             self.record.write(self.root)
             self._lock.sign(self.record.id)
         except BaseException:

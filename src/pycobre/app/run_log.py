@@ -20,6 +20,7 @@ from pycobre.app.results.status import SCHEMA, RunStatus
 from pycobre.app.run_directory import RunDirectory
 from pycobre.events import (
     CheckpointWritten,
+    ControlApplied,
     Event,
     ForwardFinished,
     IterationFinished,
@@ -43,6 +44,7 @@ LOGGED = (
     TrainingStarted,
     IterationFinished,
     CheckpointWritten,
+    ControlApplied,
     TrainingFinished,
     SimulationStarted,
     SimulationProgress,
@@ -131,6 +133,8 @@ class RunLog:
                 }
             case CheckpointWritten():
                 return {"checkpoint_iteration": event.iteration, "checkpoint_path": event.path}
+            case ControlApplied(action="iteration_limit"):
+                return {"iteration_limit": event.value}
             case TrainingFinished():
                 return {"eta_s": None, "seconds_per_rank": [asdict(each) for each in event.timing]}
             case SimulationStarted():

@@ -4,6 +4,7 @@ layout     the names of everything in a result directory
 lock       one directory, one run
 record     run.json: the run's id and its sessions
 status     status.json: how far the run is
+control    control.jsonl: what other processes ask of a run
 event_log  events.jsonl: every event of the run
 schemas    every table of a run: columns, types, units
 files      tables and JSON files, written atomically, with a manifest

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre._util.files import write_atomically
-from pycobre.app.results.layout import EVENTS, MANIFEST, PREVIOUS, RECORD, STATUS
+from pycobre.app.results.layout import CONTROL, EVENTS, MANIFEST, PREVIOUS, RECORD, STATUS
 from pycobre.app.results.schemas import Table
 from pycobre.errors import OutputError
 
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 ZSTD_LEVEL = 3
-_NOT_RESULTS = (MANIFEST, RECORD, STATUS, EVENTS)  # written after it, or while others read
+_NOT_RESULTS = (MANIFEST, RECORD, STATUS, EVENTS, CONTROL)  # written after it, or while others read
 
 
 def as_arrow(table: Table, columns: Mapping[str, NDArray[Any]]) -> pa.Table:

@@ -5,6 +5,7 @@ status.json           how far the run is, replaced as it goes on
 events.jsonl          every event of the run, one line each, appended
 metadata.json         bounds, settings, names, machine; written at the end
 manifest.json         size and hash of every result file; written last
+control.jsonl         what other processes ask of the run
 case.json             what the run was made from
 policy/ training/ simulation/ checkpoints/ failed/
 report.html plots/    written by `pycobre report`
@@ -19,6 +20,7 @@ from pathlib import Path
 
 __all__ = [
     "CHECKPOINTS",
+    "CONTROL",
     "EVENTS",
     "LOCK",
     "MANIFEST",
@@ -43,13 +45,14 @@ ORIGIN = "case.json"
 CHECKPOINTS = "checkpoints"
 PREVIOUS = "previous"
 LOCK = ".lock"
+CONTROL = "control.jsonl"
 
 #: What a simulation replaces.
 SIMULATION = (MANIFEST, "simulation", "report.html", "plots")
 #: What a run leaves besides what it could be resumed from.
 RESULTS = (*SIMULATION, METADATA, "training", "policy")
 #: All of a run, the record last: while it is there, the rest still has to be moved.
-RUN = (*RESULTS, CHECKPOINTS, ORIGIN, "failed", EVENTS, STATUS, RECORD)
+RUN = (*RESULTS, CHECKPOINTS, ORIGIN, "failed", CONTROL, EVENTS, STATUS, RECORD)
 
 
 def default_output(case: str | os.PathLike[str]) -> Path:

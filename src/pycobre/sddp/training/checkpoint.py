@@ -63,6 +63,7 @@ class Checkpoints:
         self._by_default = iterations is None and minutes is None
         self._written_at = -math.inf if self._by_default else clock()
         self._wait_s = DEFAULT_S
+        self._requested = False
         _make(self._directory)
 
     def due(self, iteration: int, *, last: bool) -> bool:
@@ -70,11 +71,16 @@ class Checkpoints:
         by_count = self._iterations is not None and iteration % self._iterations == 0
         seconds = self._wait_s if self._by_default else self._seconds
         by_clock = seconds is not None and self._clock() - self._written_at >= seconds
-        return last or by_count or by_clock
+        return last or by_count or by_clock or self._requested
+
+    def request(self) -> None:
+        """Write one after this iteration, due or not."""
+        self._requested = True
 
     def write(self, state: TrainingState) -> Receipt:
         """Write one file and drop the oldest beyond `KEPT`."""
         begin = self._clock()
+        self._requested = False
         data = pack_checkpoint(state)
         path = self._directory / f"{state.iteration:08d}{SUFFIX}"
         write_atomically(path, data)
