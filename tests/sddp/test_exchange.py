@@ -22,7 +22,7 @@ def test_a_policy_survives_the_trip(problem: object, tmp_path: Path) -> None:
     for node, name in enumerate(policy.node_names):
         for _ in range(20):
             state = rng.uniform(0.0, 200.0, len(policy.state_names))
-            mine, its = policy.evaluate(name, state), back.evaluate(node, state)
+            mine, its = policy.evaluate(name, state), back.evaluate(index=node, state=state)
             assert its.value == pytest.approx(mine.value, rel=1e-12)
     warm = train(problem, LocalBackend(), TrainOptions(stopping=IterationLimit(1)), warm_start=back)
     assert abs(warm.lower_bound - policy.sense.sign * policy.lower_bound) < 1e-6 * abs(warm.lower_bound) or (
@@ -38,8 +38,8 @@ def test_the_file_is_what_sddp_jl_writes(tmp_path: Path) -> None:
     policy = import_sddp_jl(tmp_path / "cuts.json", hydro_thermal())
     name = hydro_thermal().states[0].name
     assert name == "volume"
-    assert policy.evaluate(0, [130.0]).value == pytest.approx(67.0)
-    assert policy.evaluate(1, [130.0]).value == 0.0
+    assert policy.evaluate(1, [130.0]).value == pytest.approx(67.0)
+    assert policy.evaluate(2, [130.0]).value == 0.0
 
 
 @pytest.mark.parametrize(

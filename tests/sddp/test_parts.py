@@ -134,7 +134,7 @@ def test_options_are_checked_and_named():
     name = problem.nodes[1].name
     found = TrainOptions(risk={name: CVaR(0.5)}).measures(problem)
     assert found == {-1: Expectation(), 0: Expectation(), 1: CVaR(0.5), 2: Expectation()}
-    with pytest.raises(OptionError, match="there is no node 'nowhere'"):
+    with pytest.raises(OptionError, match=r"expected the key of a node .1, 2, 3., got 'nowhere'"):
         TrainOptions(risk={"nowhere": CVaR(0.5)}).measures(problem)
 
 

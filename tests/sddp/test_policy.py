@@ -25,15 +25,15 @@ def test_value_is_the_highest_cut_and_its_slope_supports_it(hydro):
         assert value == pytest.approx(max(0.0, float(np.max(cuts.intercept + cuts.slope[:, 0] * volume))))
         assert slot == -1 or cuts.slope[slot, 0] == slope[0]
         for other in (0.0, 77.0, 200.0):
-            assert policy.evaluate(0, [other]).value >= value + slope[0] * (other - volume) - 1e-9
-    assert policy.evaluate(2, [10.0]) == (0.0, pytest.approx([0.0]), -1)
+            assert policy.evaluate(1, [other]).value >= value + slope[0] * (other - volume) - 1e-9
+    assert policy.evaluate(3, [10.0]) == (0.0, pytest.approx([0.0]), -1)
 
 
 def test_the_first_decision_is_the_published_one():
     problem = problems.air_conditioners()
     policy = train(problem, LocalBackend(), TrainOptions(5, IterationLimit(8))).policy
     with DecisionRule(problem, policy) as rule:
-        first = rule.decide(0, [0.0])
+        first = rule.decide(1, [0.0])
         assert first.state == pytest.approx([100.0])
         assert first.value == pytest.approx(62500.0)
         assert first.cost + first.cost_to_go == pytest.approx(first.value)
@@ -41,8 +41,8 @@ def test_the_first_decision_is_the_published_one():
         assert len(produced) == 1
         with pytest.raises(KeyError, match="has no variable 'nothing'"):
             first["nothing"]
-        second = rule.decide(1, first.state, opening=1)
-        assert rule.decide(1, first.state, noise=problem.nodes[1].noise.values[1]).value == second.value
+        second = rule.decide(2, first.state, opening=1)
+        assert rule.decide(2, first.state, noise=problem.nodes[1].noise.values[1]).value == second.value
 
 
 def test_a_maximised_problem_is_seen_as_its_author_wrote_it():
@@ -50,11 +50,11 @@ def test_a_maximised_problem_is_seen_as_its_author_wrote_it():
     outcome = train(problem, LocalBackend(), TrainOptions(5, IterationLimit(20)))
     assert outcome.lower_bound == pytest.approx(108390.0)
     with DecisionRule(problem, outcome.policy) as rule:
-        first = rule.decide(0, [0.0, 0.0, 0.0])
+        first = rule.decide(1, [0.0, 0.0, 0.0])
         assert first.value == pytest.approx(108390.0)
         assert first.state == pytest.approx([170.0, 80.0, 250.0])
         assert first.cost < 0 < first.cost_to_go
-        assert outcome.policy.evaluate(0, first.state).value == pytest.approx(first.cost_to_go)
+        assert outcome.policy.evaluate(1, first.state).value == pytest.approx(first.cost_to_go)
 
 
 def test_decisions_that_make_no_sense_are_refused(hydro):
@@ -67,13 +67,42 @@ def test_decisions_that_make_no_sense_are_refused(hydro):
             ({"state": [1.0], "noise": [1.0, 2.0]}, "expected 1 values and no opening, got 2 values"),
         ):
             with pytest.raises(OptionError, match=text):
-                rule.decide(0, **arguments)
-        with pytest.raises(PolicyError, match="has no node 'x'"):
+                rule.decide(index=0, **arguments)
+        with pytest.raises(PolicyError, match=r"expected the key of a node .1, 2, 3., got 'x'"):
             rule.decide("x", [1.0], opening=0)
     with pytest.raises(PolicyError, match="expected 1 values \\('volume',\\), got 2"):
-        policy.evaluate(0, [1.0, 2.0])
-    with pytest.raises(PolicyError, match="expected a position from 0 to 2, got 7"):
-        policy.evaluate(7, [1.0])
+        policy.evaluate(1, [1.0, 2.0])
+
+
+def test_nodes_are_named_by_key_and_positions_by_index(hydro):
+    """An int is a key like any other: node 1 of a linear graph is its first."""
+    problem, policy = hydro
+    for key, name, index in ((1, "1", 0), (2, "2", 1), (np.int64(3), "3", 2)):
+        expected = policy.evaluate(name, [80.0])
+        for found in (policy.evaluate(key, [80.0]), policy.evaluate(index=index, state=[80.0])):
+            assert (found.value, found.slot) == (expected.value, expected.slot)
+    assert policy.evaluate(1, [80.0]).value != policy.evaluate(2, [80.0]).value
+    with DecisionRule(problem, policy) as rule:
+        assert rule.decide(2, [80.0], opening=1).node == "2"
+        assert rule.decide(index=1, state=[80.0], opening=1).node == "2"
+    for arguments, text in (
+        ({"node": 0}, "expected the key of a node (1, 2, 3), got 0."),
+        ({"node": 4}, "expected the key of a node (1, 2, 3), got 4."),
+        ({"index": 3}, "expected an index from 0 to 2, got 3."),
+        ({"index": True}, "expected an index from 0 to 2, got True."),
+        ({"index": 0, "node": 1}, "expected the key of a node or its index, got both."),
+        ({}, "expected the key of a node or its index, got neither."),
+    ):
+        with pytest.raises(PolicyError) as caught:
+            policy.evaluate(state=[1.0], **arguments)
+        assert str(caught.value) == f"node of the policy of 'hydro-thermal': {text}"
+
+
+def test_keys_of_a_markovian_graph_are_pairs():
+    problem = problems.valley()
+    policy = train(problem, LocalBackend(), TrainOptions(2, IterationLimit(3))).policy
+    state = np.full(len(problem.states), 10.0)
+    assert policy.evaluate((2, 0), state).value == policy.evaluate("2:0", state).value
 
 
 def test_files_keep_every_bit(hydro, tmp_path):
@@ -83,7 +112,7 @@ def test_files_keep_every_bit(hydro, tmp_path):
     loaded = Policy.load(path)
     assert loaded.digest == policy.digest
     assert loaded.to_bytes() == policy.to_bytes() == path.read_bytes()
-    assert loaded.evaluate(0, [50.0]).value == policy.evaluate(0, [50.0]).value
+    assert loaded.evaluate(1, [50.0]).value == policy.evaluate(1, [50.0]).value
     torn = path.read_bytes()[:-40]
     with pytest.raises(PolicyError, match="truncated or corrupt"):
         Policy.from_bytes(torn)

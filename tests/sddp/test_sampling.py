@@ -101,11 +101,11 @@ def test_out_of_sample_asks_for_every_visit():
     ("paths", "text"),
     [
         ([[]], "path 0: expected at least one node, got none"),
-        ([[("nowhere", 0)]], "path 0, depth 0: expected one of the nodes"),
-        ([[(99, 0)]], "path 0, depth 0: expected a node from 0 to 2, got 99"),
-        ([[(0, 3)]], "expected an opening from 0 to 2, got 3"),
-        ([[(0, [1.0, 2.0])]], "expected 1 finite patch values, got \\[1.0, 2.0\\]"),
-        ([[(0, [np.nan])]], "expected 1 finite patch values, got \\[nan\\]"),
+        ([[("nowhere", 0)]], "path 0, depth 0: expected the key of a node .1, 2, 3., got 'nowhere'"),
+        ([[(99, 0)]], "path 0, depth 0: expected the key of a node .1, 2, 3., got 99"),
+        ([[(1, 3)]], "expected an opening from 0 to 2, got 3"),
+        ([[(1, [1.0, 2.0])]], "expected 1 finite patch values, got \\[1.0, 2.0\\]"),
+        ([[(1, [np.nan])]], "expected 1 finite patch values, got \\[nan\\]"),
     ],
 )
 def test_paths_that_make_no_sense_are_refused(paths, text):
@@ -117,6 +117,6 @@ def test_empty_sets_are_refused():
     nothing = Paths.of(problems.hydro_thermal(), [])
     with pytest.raises(OptionError, match="expected at least one path, got none"):
         FixedSet(nothing)
-    some = Paths.of(problems.hydro_thermal(), [[(0, 0)]])
+    some = Paths.of(problems.hydro_thermal(), [[(1, 0)]])
     with pytest.raises(OptionError, match="expected 1 numbers ≥ 0, not all 0"):
         Historical(some, 1, probability=[0.0])

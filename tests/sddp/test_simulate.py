@@ -61,7 +61,7 @@ def test_tables_satisfy_the_problem(hydro):
     assert np.all(result.duals("demand") >= -1e-9)
     assert np.all(result.reduced_costs("spill") >= -1e-9)
     for s in range(20):
-        assert result.cost_to_go[s, 0] == pytest.approx(policy.evaluate(0, volume[s, :1]).value)
+        assert result.cost_to_go[s, 0] == pytest.approx(policy.evaluate(1, volume[s, :1]).value)
     with pytest.raises(KeyError, match="no column 'nothing' was recorded"):
         result.values("nothing")
 

@@ -4,6 +4,7 @@ training            `train`: iterations that add cuts, checkpoints, the outcome
 simulation          `simulate` a policy on scenarios, `DecisionRule` at a state
 policy · cuts       what training leaves behind: cuts by node          exchange   cuts of SDDP.jl
 stored              policies and checkpoints as they are read, every entry checked
+node_keys           nodes by key, positions by `index`
 plan · openings     a problem ordered for solving                      prepared   plan, openings and engine together
 forward · starts    trajectories, and where their solves start         subproblems   solves by node and scenario
 risk · stopping · sampling · selection · interior · options    choices, each a small interface with a few classes

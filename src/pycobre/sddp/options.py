@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, fields, is_dataclass
+from typing import Any
 
 import numpy as np
 
 from pycobre._util.frozen import frozen
-from pycobre._util.suggest import did_you_mean
 from pycobre.errors import OptionError
 from pycobre.problem import ROOT, Problem
 from pycobre.sddp.interior import InteriorPoints
+from pycobre.sddp.node_keys import node_position
 from pycobre.sddp.risk import Expectation, RiskMeasure
 from pycobre.sddp.selection import Selection
 from pycobre.sddp.stopping import IterationLimit, StoppingRule
@@ -30,8 +31,8 @@ class TrainOptions:
 
     forward_passes: int = 10  #: trajectories per iteration, M
     stopping: StoppingRule = field(default_factory=lambda: IterationLimit(100))
-    risk: RiskMeasure | Mapping[str, RiskMeasure] = field(default_factory=Expectation)
-    """Measure of the cost-to-go of every node, or by name of the node looking ahead (else expectation)."""
+    risk: RiskMeasure | Mapping[Any, RiskMeasure] = field(default_factory=Expectation)
+    """Measure of the cost-to-go of every node, or by key of the node looking ahead (else expectation)."""
     root_risk: RiskMeasure = field(default_factory=Expectation)  #: over the outcomes of the first node
     lazy: bool = True  #: LPs start with a few cuts and take in violated ones; False: every LP holds all cuts
     selection: Selection | None = None  #: switches cuts off by a rule; None keeps all of them in play
@@ -83,11 +84,9 @@ class TrainOptions:
             found.update((index, self.risk) for index in range(len(names)))
             return found
         found.update((index, Expectation()) for index in range(len(names)))
-        for name, measure in self.risk.items():
-            if name not in names:
-                hint = did_you_mean(name, names)
-                raise OptionError(f"risk: there is no node {name!r} in problem {problem.name!r}.{hint}")
-            found[names.index(name)] = measure
+        for key, measure in self.risk.items():
+            where = f"risk in problem {problem.name!r}"
+            found[node_position(names, key, where, OptionError)] = measure
         return found
 
     def key(self) -> dict[str, str]:
@@ -121,7 +120,7 @@ def _describe(value: object) -> str:
         inside = ", ".join(f"{item.name}={_describe(getattr(value, item.name))}" for item in fields(value))
         return f"{type(value).__qualname__}({inside})"
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{key}: {_describe(value[key])}" for key in sorted(value)) + "}"
+        return "{" + ", ".join(f"{key}: {_describe(value[key])}" for key in sorted(value, key=str)) + "}"
     if isinstance(value, tuple | list):
         return "[" + ", ".join(_describe(item) for item in value) + "]"
     if isinstance(value, np.generic):

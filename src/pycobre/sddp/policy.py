@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,10 +15,10 @@ from pycobre._util import container
 from pycobre._util.arrays import F64
 from pycobre._util.files import write_atomically
 from pycobre._util.frozen import frozen
-from pycobre._util.suggest import did_you_mean
 from pycobre.errors import PolicyError
 from pycobre.problem import Problem, Sense
 from pycobre.sddp.cuts import Cuts
+from pycobre.sddp.node_keys import node_position_or_index
 from pycobre.sddp.numbers import cut_values
 from pycobre.sddp.stored import StoredData, cut_arrays
 
@@ -121,20 +121,19 @@ class Policy:
             digest.update(little.data.cast("B") if little.size else b"")
         return digest.hexdigest()
 
-    def index(self, node: str | int) -> int:
-        """The position of a node given by name or position."""
-        if isinstance(node, str):
-            if node not in self.node_names:
-                hint = did_you_mean(node, self.node_names)
-                raise PolicyError(f"the policy of {self.problem_name!r} has no node {node!r}.{hint}")
-            return self.node_names.index(node)
-        if not 0 <= node < len(self.node_names):
-            raise PolicyError(f"node: expected a position from 0 to {len(self.node_names) - 1}, got {node}.")
-        return node
+    def index(self, node: Hashable | None = None, *, index: int | None = None) -> int:
+        """The position of a node given by its key, as in the graph (`1` and `"1"` are the same), or by `index`."""
+        where = f"node of the policy of {self.problem_name!r}"
+        return node_position_or_index(self.node_names, node, index, where, PolicyError)
 
-    def evaluate(self, node: str | int, state: ArrayLike) -> Value:
-        """The cost-to-go that `node` expects after handing on `state`, by the active cuts."""
-        index = self.index(node)
+    def evaluate(
+        self, node: Hashable | None = None, state: ArrayLike = (), *, index: int | None = None
+    ) -> Value:
+        """The cost-to-go that a node expects after handing on `state`, by the active cuts.
+
+        `node` is its key; `index`, instead, its position in the problem's list of nodes.
+        """
+        index = self.index(node, index=index)
         x = np.asarray(state, dtype=np.float64).reshape(1, -1)
         if x.shape[1] != len(self.state_names):
             raise PolicyError(

@@ -6,7 +6,7 @@ any order and in any block. Training iterations count from 1; simulation is iter
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ from pycobre._util.arrays import F64, I32, I64
 from pycobre._util.frozen import frozen
 from pycobre.errors import OptionError
 from pycobre.problem import ROOT, Problem
+from pycobre.sddp.node_keys import node_position
 from pycobre.stochastic.streams import Purpose, uniform
 
 __all__ = [
@@ -65,9 +66,9 @@ class Paths:
         return Paths(self.nodes[index], self.openings[index], self.lengths[index], values)
 
     @classmethod
-    def of(cls, problem: Problem, scenarios: Sequence[Sequence[tuple[str | int, int | ArrayLike]]]) -> Paths:
-        """Build paths from lists of (node, opening) or (node, patch vector); nodes by name or index."""
-        names = {node.name: index for index, node in enumerate(problem.nodes)}
+    def of(cls, problem: Problem, scenarios: Sequence[Sequence[tuple[Hashable, int | ArrayLike]]]) -> Paths:
+        """Build paths from lists of (node, opening) or (node, patch vector); nodes by key."""
+        names = [node.name for node in problem.nodes]
         count = len(scenarios)
         depth = max((len(path) for path in scenarios), default=0)
         nodes = np.zeros((count, depth), np.int32)
@@ -78,7 +79,7 @@ class Paths:
             if not path:
                 raise OptionError(f"path {s}: expected at least one node, got none.")
             for d, (name, noise) in enumerate(path):
-                nodes[s, d] = index = _index(names, name, f"path {s}, depth {d}")
+                nodes[s, d] = index = node_position(names, name, f"path {s}, depth {d}", OptionError)
                 support = problem.nodes[index].noise
                 if isinstance(noise, int | np.integer):
                     if not 0 <= noise < support.openings:
@@ -299,13 +300,3 @@ def _some(paths: Paths) -> Paths:
     if len(paths) == 0:
         raise OptionError("paths: expected at least one path, got none.")
     return paths
-
-
-def _index(names: dict[str, int], node: str | int, where: str) -> int:
-    if isinstance(node, str):
-        if node not in names:
-            raise OptionError(f"{where}: expected one of the nodes {sorted(names)}, got {node!r}.")
-        return names[node]
-    if not 0 <= node < len(names):
-        raise OptionError(f"{where}: expected a node from 0 to {len(names) - 1}, got {node}.")
-    return int(node)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from types import TracebackType
 
 import numpy as np
@@ -62,17 +63,19 @@ class DecisionRule:
 
     def decide(
         self,
-        node: str | int,
-        state: ArrayLike,
+        node: Hashable | None = None,
+        state: ArrayLike = (),
         *,
+        index: int | None = None,
         opening: int | None = None,
         noise: ArrayLike | None = None,
     ) -> Decision:
         """The decision at `node` with the incoming `state`, after an opening or any patch vector is observed.
 
+        `node` is the key of a node; `index`, instead, its position in the problem's list of nodes.
         A node with a single opening needs neither. Raises `SolverError` where the LP has no solution.
         """
-        index = self._policy.index(node)
+        index = self._policy.index(node, index=index)
         prepared = self._plan.nodes[index]
         x = np.asarray(state, dtype=np.float64).reshape(1, -1)
         if x.shape[1] != self._plan.states:
