@@ -149,8 +149,8 @@ class IterationFinished(Event, kind="iteration_finished"):
     """One iteration is done: bounds, gap and what it took."""
 
     iteration: int
-    lower_bound: float
-    upper_bound: float
+    lower_bound: float  #: the bound: an upper one where `sense` is "maximise"
+    upper_bound: float  #: mean of the iteration's trajectories
     upper_bound_std: float
     half_width: float  #: of the 95 % interval of the upper bound
     gap: float  #: (upper − lower) / max(1, |lower|) of the minimised problem
@@ -162,6 +162,11 @@ class IterationFinished(Event, kind="iteration_finished"):
     backward_s: float
     elapsed_s: float  #: this iteration
     total_s: float  #: since training began, earlier runs of a resumed training included
+    sense: str = "minimise"  #: of the problem: the bound is a lower one, or an upper one with "maximise"
+
+    @property
+    def bound_name(self) -> str:
+        return _bound_name(self.sense)
 
 
 @frozen(kw_only=True)
@@ -183,13 +188,19 @@ class TrainingFinished(Event, kind="training_finished"):
     reason: str
     converged: bool
     iterations: int
-    lower_bound: float
-    upper_bound: float
+    lower_bound: float  #: the bound: an upper one where `sense` is "maximise"
+    upper_bound: float  #: mean of the last iteration's trajectories
     gap: float
     cuts: int
     policy_digest: str
     total_s: float
     timing: tuple[RankTiming, ...] = ()
+    sense: str = "minimise"  #: of the problem: the bound is a lower one, or an upper one with "maximise"
+    estimate: str | None = None  #: why the bound is an estimate and not a bound
+
+    @property
+    def bound_name(self) -> str:
+        return _bound_name(self.sense)
 
 
 @frozen(kw_only=True)
@@ -251,6 +262,10 @@ class RunFailed(Event, kind="run_failed"):
     """The run has ended with an error: its kind, message, fields, rank, exit code and remedy."""
 
     error: dict[str, Any]
+
+
+def _bound_name(sense: str) -> str:
+    return "upper bound" if sense == "maximise" else "lower bound"
 
 
 def event_from_dict(document: dict[str, Any]) -> Event:

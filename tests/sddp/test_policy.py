@@ -130,7 +130,7 @@ def test_objects_introduce_themselves_in_one_line(hydro):
     assert repr(policy.cuts[0]) == "<Cuts: 50 of 1 states, 50 active>"
     assert policy.digest in policy.summary()
     outcome = train(problem, LocalBackend(), TrainOptions(5, IterationLimit(2)))
-    assert repr(outcome).startswith("<TrainingOutcome after 2 iterations (iteration_limit): bound ")
+    assert repr(outcome).startswith("<TrainingOutcome after 2 iterations (iteration_limit): lower bound ")
     assert repr(simulate(problem, policy, 3, LocalBackend())).startswith(
         "<Simulation of scenarios 0 to 2: 3 deep"
     )

@@ -22,10 +22,16 @@ from pycobre.sddp.node_keys import node_position_or_index
 from pycobre.sddp.numbers import cut_values
 from pycobre.sddp.stored import StoredData, cut_arrays
 
-__all__ = ["Policy", "Value"]
+__all__ = ["Policy", "Value", "bound_name"]
 
 
 KIND, VERSION = "policy", 1
+
+
+def bound_name(sense: Sense, *, estimate: bool = False) -> str:
+    """On which side of the optimum the bound of a training is, in words."""
+    side = "lower bound" if sense.sign > 0 else "upper bound"
+    return f"estimate of the {side}" if estimate else side
 
 
 class Value(NamedTuple):
@@ -52,7 +58,7 @@ class Policy:
     theta_lower: F64  #: [nodes], −inf where nothing follows
     cuts: tuple[Cuts, ...]  #: [nodes]
     iterations: int
-    lower_bound: float  #: minimised
+    lower_bound: float  #: of the minimised problem; as its author sees a maximised one, an upper bound
 
     @classmethod
     def of(cls, problem: Problem, cuts: tuple[Cuts, ...], iterations: int, lower_bound: float) -> Policy:
@@ -102,7 +108,7 @@ class Policy:
                 f"  nodes        {len(self.node_names)}",
                 f"  states       {len(self.state_names)}",
                 f"  iterations   {self.iterations}",
-                f"  bound        {self.sense.sign * self.lower_bound:.10g}",
+                f"  {bound_name(self.sense):<12} {self.sense.sign * self.lower_bound:.10g}",
                 f"  cuts         {self.total_cuts} ({self.active_cuts} active), {spread}",
                 f"  digest       {self.digest}",
             )

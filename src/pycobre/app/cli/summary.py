@@ -54,13 +54,16 @@ def summary(report: Report, request: Request) -> str:
     if "lower_bound" in found:
         half = found["upper_bound_half_width"]
         interval = f" ± {amount(half)} (95 %)" if half == half and half > 0 else ""
+        estimate = found.get("bound_estimate")
         lines += [
-            f"  lower bound   {amount(found['lower_bound'])}",
+            f"  lower bound   {amount(found['lower_bound'])}{', an estimate' if estimate else ''}",
             f"  upper bound   {amount(found['upper_bound'])}{interval}",
             f"  gap           {100 * found['gap']:.3f} %{_gap_interval(found)}",
             f"  iterations    {found['iterations']}, {_stopped(found['termination_reason'])}",
             f"  cuts          {found['total_cuts']}",
         ]
+        if estimate:
+            lines.append(f"  estimate      {estimate}")
     if "simulation" in found:
         cost = found["simulation"]
         half = f" ± {amount(cost['half_width'])} (95 %)" if cost["scenarios"] > 1 else ""

@@ -86,6 +86,7 @@ def _data(summary: Summary) -> dict[str, Any]:
     convergence = summary.convergence
     return {
         "quantiles": list(QUANTILES),
+        "maximise": summary.metadata.get("sense") == "maximise",
         "stages": summary.stages,
         "convergence": {name: _rounded(values) for name, values in convergence.items()},
         "costs": _rounded(summary.scenario_costs),
@@ -98,13 +99,19 @@ def _data(summary: Summary) -> dict[str, Any]:
     }
 
 
+def _bound_label(metadata: dict[str, Any]) -> str:
+    """The bound is above the optimum of a maximised problem, and an estimate where cuts are not valid everywhere."""
+    label = "Upper bound" if metadata.get("sense") == "maximise" else "Lower bound"
+    return f"{label} (estimate)" if metadata.get("bound_estimate") else label
+
+
 def _facts(metadata: dict[str, Any]) -> str:
     """The run in a few figures, those it has: a simulation alone knows no bounds."""
     simulated = metadata.get("simulation", {})
     shown = (
-        ("Lower bound", _money(metadata.get("lower_bound"))),
+        (_bound_label(metadata), _money(metadata.get("lower_bound"))),
         (
-            "Upper bound (95 %)",
+            "Upper bound (95 %)" if metadata.get("sense") != "maximise" else "Lower bound (95 %)",
             _interval(metadata.get("upper_bound"), metadata.get("upper_bound_half_width")),
         ),
         ("Gap (95 %)", _gap(metadata)),

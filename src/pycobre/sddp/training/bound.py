@@ -25,7 +25,7 @@ from pycobre.sddp.starts import Starts
 from pycobre.sddp.stopping import Progress
 from pycobre.sddp.subproblems import SolveContext, SubproblemSolver
 
-__all__ = ["Piece", "RootWork", "bound_above_cost"]
+__all__ = ["Piece", "RootWork", "bound_above_cost", "why_an_estimate"]
 
 
 @frozen()
@@ -129,6 +129,22 @@ def bound_above_cost(
         f"{word[1]}: a bound on the cost-to-go (theta_lower) lies {word[2]} the true cost-to-go. "
         "Check the nodes' bounds."
     )
+
+
+def why_an_estimate(problem: Problem) -> str | None:
+    """Why the bound of this problem is an estimate, or None where it is a bound.
+
+    Corrections of right-hand sides that depend on the incoming state (inflows truncated at 0) make the cost-to-go
+    a function that is not convex, and the gradient takes them for constant: a cut may lie above it elsewhere.
+    """
+    for node in problem.nodes:
+        corrections = node.rhs_corrections
+        if corrections is not None and corrections.input.size:
+            return (
+                f"node {node.name!r} truncates a right-hand side that depends on the incoming state (an inflow "
+                "with lags): its cuts are not valid for all states"
+            )
+    return None
 
 
 def _pieces(plan: Plan, trajectories: int) -> tuple[Piece, ...]:

@@ -134,6 +134,7 @@ class TrainingLog:
             backward_s=backward_s,
             elapsed_s=elapsed_s,
             total_s=sum(history.elapsed_s),
+            sense=self._problem.sense.value,
         )
 
     def checkpoint_written(self, receipt: Receipt, elapsed_s: float) -> None:
@@ -158,4 +159,6 @@ class TrainingLog:
             policy_digest=outcome.policy.digest,
             total_s=sum(self.history.elapsed_s),
             timing=outcome.timing.by_rank(),
+            sense=self._problem.sense.value,
+            estimate=outcome.estimate,
         )

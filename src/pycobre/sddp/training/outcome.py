@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from pycobre._util.frozen import frozen
-from pycobre.sddp.policy import Policy
+from pycobre.sddp.policy import Policy, bound_name
 from pycobre.sddp.timing import TimingTable
 from pycobre.sddp.training.state import History, TrainingState
 
@@ -40,11 +40,12 @@ class TrainingOutcome:
     history: History  #: minimised, as it goes into checkpoints
     timing: TimingTable
     warnings: tuple[str, ...]
+    estimate: str | None = None  #: why `bound` is an estimate and not a bound; None where it is one
 
     def __repr__(self) -> str:
         return (
-            f"<TrainingOutcome after {self.iterations} iterations ({self.reason}): bound {self.lower_bound:.10g}, "
-            f"simulated {self.upper_bound:.10g}, {self.policy.total_cuts} cuts>"
+            f"<TrainingOutcome after {self.iterations} iterations ({self.reason}): {self.bound_name} "
+            f"{self.bound:.10g}, simulated {self.simulated:.10g}, {self.policy.total_cuts} cuts>"
         )
 
     @property
@@ -52,14 +53,29 @@ class TrainingOutcome:
         return len(self.history)
 
     @property
-    def lower_bound(self) -> float:
-        """The bound on the optimal value: from below, or from above for a maximised problem."""
+    def bound(self) -> float:
+        """The bound on the optimal value: from below, or from above for a maximised problem (`bound_name`)."""
         return self.policy.sense.sign * self.history.final_lower_bound
 
     @property
-    def upper_bound(self) -> float:
+    def bound_name(self) -> str:
+        """On which side `bound` is: "lower bound" or "upper bound", "estimate of the …" where it is none."""
+        return bound_name(self.policy.sense, estimate=self.estimate is not None)
+
+    @property
+    def simulated(self) -> float:
         """Mean simulated cost (or reward) of the last iteration's trajectories."""
         return self.policy.sense.sign * self.history.final_upper_bound
+
+    @property
+    def lower_bound(self) -> float:
+        """The same as `bound`; the name is that of a minimised problem."""
+        return self.bound
+
+    @property
+    def upper_bound(self) -> float:
+        """The same as `simulated`; the name is that of a minimised problem."""
+        return self.simulated
 
     @property
     def gap(self) -> float:

@@ -36,7 +36,11 @@ _BASIS = ("known", "col_status", "row_status", "pool_starts", "pool_slots")
 
 @dataclass
 class History:
-    """One entry per finished iteration, from the first on. Costs are minimised."""
+    """One entry per finished iteration, from the first on, of the minimised problem.
+
+    `lower_bound` is the bound and `upper_bound` the mean cost of the trajectories; as the author of a maximised
+    problem sees them, with the other sign, the bound is an upper one.
+    """
 
     lower_bound: list[float] = field(default_factory=list)
     upper_bound: list[float] = field(default_factory=list)

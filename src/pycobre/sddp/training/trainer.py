@@ -34,7 +34,7 @@ from pycobre.sddp.subproblems import SubproblemSolver
 from pycobre.sddp.timing import Ledger
 from pycobre.sddp.training.backward import CutGenerator
 from pycobre.sddp.training.backward_schedule import BackwardSchedule, Step
-from pycobre.sddp.training.bound import RootWork, bound_above_cost
+from pycobre.sddp.training.bound import RootWork, bound_above_cost, why_an_estimate
 from pycobre.sddp.training.load_balancing import SharedWorkQueue, neighbours
 from pycobre.sddp.training.log import TrainingLog
 from pycobre.sddp.training.numerics import numerical_warnings, recovery_warnings
@@ -353,6 +353,7 @@ class Trainer:
             history,
             self.ledger.table(self.comm),
             tuple(self.log.warnings),
+            why_an_estimate(self.problem),
         )
         self.log.finished(outcome)
         self._flush()

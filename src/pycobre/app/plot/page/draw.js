@@ -59,11 +59,12 @@ function drawConvergence(c, x, range) {
   const half = c.upper_bound_half_width.map((h) => h || 0);
   const edge = (sign) => c.upper_bound.map((u, i) => u + sign * half[i]);
   const none = { mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false, x };
+  const [mean, bound] = data.maximise ? ["lower", "upper"] : ["upper", "lower"];
   draw("convergence", [
     Object.assign({ y: edge(-1) }, none),
     Object.assign({ y: edge(1), fill: "tonexty", fillcolor: "rgba(217,130,43,.18)" }, none, { showlegend: true, name: "95 % interval" }),
-    { x, y: c.upper_bound, name: "upper bound (mean of the pass)", mode: "lines", line: { color: palette[1], width: 1.2 } },
-    { x, y: c.lower_bound, name: "lower bound", mode: "lines", line: { color: color("--water"), width: 2.4 } },
+    { x, y: c.upper_bound, name: `${mean} bound (mean of the pass)`, mode: "lines", line: { color: palette[1], width: 1.2 } },
+    { x, y: c.lower_bound, name: `${bound} bound`, mode: "lines", line: { color: color("--water"), width: 2.4 } },
   ], layout("iteration", "cost ($)", { yaxis: Object.assign(layout("", "cost ($)").yaxis, { range }),
     xaxis: Object.assign(layout("iteration", "").xaxis, x.length < 10 ? { dtick: 1 } : {}) }));  // no half iterations
 }
