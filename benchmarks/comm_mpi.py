@@ -169,9 +169,9 @@ def run_ranks(library: str, ranks: int, sizes: range, cache: Path) -> dict[tuple
     environ = {**os.environ, "PYTHONPATH": path, "OPENBLAS_NUM_THREADS": "1"}
     with tempfile.TemporaryDirectory() as directory:
         limits = ["--least-bytes", str(sizes.start), "--most-bytes", str(sizes.stop - 1)]
-        launcher = [python.parent / "mpiexec", *options, "-n", str(ranks)]
+        launcher = [str(python.parent / "mpiexec"), *options, "-n", str(ranks)]
         subprocess.run(
-            [*launcher, python, "-m", "benchmarks.comm_mpi", "--rank", directory, *limits],
+            [*launcher, str(python), "-m", "benchmarks.comm_mpi", "--rank", directory, *limits],
             env=environ,
             check=True,
             timeout=TIMEOUT_S,

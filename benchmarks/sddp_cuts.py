@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import Any
 
 from benchmarks.harness.cells import Cell, arguments, finish
 from benchmarks.sddp_systems import production_like, reservoirs
@@ -26,13 +27,14 @@ from pycobre.sddp import (
     TrainOptions,
     train,
 )
+from pycobre.sddp.prepared import PreparedProblem
 from pycobre.sddp.training.trainer import Trainer
 from pycobre.solver import SolverOptions
 
 PASSES = 10
 NEVER = 10**9
 IN_HIGHS = SolverOptions(tableau_entries=0)
-MODES = {
+MODES: dict[str, dict[str, Any]] = {
     "all in HiGHS": {"lazy": False, "solver": IN_HIGHS},
     "all cuts": {"lazy": False},
     "Level-1": {"lazy": False, "selection": Level1(every=1)},
@@ -83,8 +85,11 @@ def compare(problem: Problem, mark: int, state: TrainingState, iterations: int) 
     trainers = {}
     for name, mode in MODES.items():
         options = TrainOptions(PASSES, IterationLimit(NEVER), **mode)
-        trainers[name] = Trainer(problem, LocalBackend(), options, InSample(problem, 42), None, None, None)
-        trainers[name].prepare(replace(state, options=options.key()), None)
+        comm = LocalBackend()
+        prepared = PreparedProblem(problem, comm, options.solver, threads=options.threads)
+        trainers[name] = Trainer(prepared, comm, options, InSample(problem, 42), None, None, None)
+        points = state.points if options.selection is not None else {}
+        trainers[name].prepare(replace(state, options=options.key(), points=points), None)
         trainers[name].iterate()  # the first applies the selection
     spent = dict.fromkeys(MODES, 0.0)
     for _ in range(iterations):
@@ -92,11 +97,13 @@ def compare(problem: Problem, mark: int, state: TrainingState, iterations: int) 
             begin = time.process_time()
             trainer.iterate()
             spent[name] += time.process_time() - begin
-    rates = {name: sum(each.history.lp_solves[-iterations:]) / spent[name] for name, each in trainers.items()}
+    rates = {
+        name: sum(each.log.history.lp_solves[-iterations:]) / spent[name] for name, each in trainers.items()
+    }
     print(f"\n{mark} cuts per stage")
     print(f"  {'':12} {'solves/s':>9} {'× all in HiGHS':>14} {'active':>7} {'bound':>18}", flush=True)
     for name, rate in rates.items():
-        history, stages = trainers[name].history, len(trainers[name].pools)
+        history, stages = trainers[name].log.history, len(trainers[name].pools)
         print(
             f"  {name:12} {rate:9.0f} {rate / rates['all in HiGHS']:14.2f} "
             f"{history.cuts_active[-1] / stages:7.0f} {history.lower_bound[-1]:18.8g}"

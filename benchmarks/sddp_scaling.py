@@ -15,6 +15,7 @@ from benchmarks.harness.cells import Cell, arguments, finish
 from benchmarks.sddp_systems import reservoirs
 from pycobre.comm import LocalBackend
 from pycobre.sddp import InSample, IterationLimit, TrainOptions
+from pycobre.sddp.prepared import PreparedProblem
 from pycobre.sddp.training.trainer import Trainer
 
 BASE = {"stages": 6, "passes": 8, "openings": 10, "plants": 4}
@@ -35,7 +36,9 @@ MARKS, LAST = (10, 30, 60, 120), 5  # iterations after which times are taken, ea
 def trainer(size: dict[str, int], iterations: int) -> Trainer:
     problem = reservoirs(size["plants"], stages=size["stages"], openings=size["openings"])
     options = TrainOptions(size["passes"], IterationLimit(iterations + 1))
-    made = Trainer(problem, LocalBackend(), options, InSample(problem, 1), None, None, None)
+    comm = LocalBackend()
+    prepared = PreparedProblem(problem, comm, options.solver, threads=options.threads)
+    made = Trainer(prepared, comm, options, InSample(problem, 1), None, None, None)
     made.prepare(None, None)
     return made
 
@@ -61,7 +64,7 @@ def main() -> None:
             )
             row.append(f"{mine:9.2f} ({mine / base:4.2f})")
             cells.append(Cell(name, f"after {mark} iterations", mine, "ms of CPU per iteration"))
-        solves = each.history.lp_solves[-1]
+        solves = each.log.history.lp_solves[-1]
         last = statistics.median(spent[name][-LAST:])
         print(
             f"{name:14}" + "".join(f"{cell:>16}" for cell in row) + f"{solves:16}{last / solves * 1e6:11.1f}"

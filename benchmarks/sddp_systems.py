@@ -31,9 +31,13 @@ def reservoirs(
         template = _without_column(model.template, theta)
         noise = Noise(model.plan, values, np.full(len(values), 1.0 / len(values)))
         lower = 0.0 if t < stages - 1 else None
-        moved = [np.where(cols > theta, cols - 1, cols) for cols in (model.inputs, model.outputs)]
+        inputs, outputs = (
+            np.where(cols > theta, cols - 1, cols).astype(np.int32) for cols in (model.inputs, model.outputs)
+        )
         nodes.append(
-            Node(f"stage {t}", template, *moved, noise, discount=0.99, theta_lower=lower, stage=t + 1)
+            Node(
+                f"stage {t}", template, inputs, outputs, noise, discount=0.99, theta_lower=lower, stage=t + 1
+            )
         )
     states = tuple(State(f"storage {h}", float(x)) for h, x in enumerate(given.initial))
     arcs = [(t - 1, t, 1.0) for t in range(stages)]

@@ -43,7 +43,7 @@ class Floor:
         full = explicit_lp(
             call.model, call.x[0], call.values[0], call.pool, np.arange(call.pool.count, dtype=np.int32)
         )
-        row_scale = np.concatenate([prepared.row_scale, np.full(call.pool.count, prepared.pool_factor)])
+        row_scale = np.concatenate([prepared.row_scale, np.full(call.pool.count, prepared.cut_factor)])
         column = np.repeat(np.arange(template.num_cols), np.diff(full.starts))
         self.cost = prepared.cost
         self.lower, self.upper = prepared.col_lower, prepared.col_upper

@@ -36,11 +36,15 @@ class Rows:
         self.row_upper: list[float] = []
 
     def col(self, cost: float, lower: float, upper: float) -> int:
-        self.cost.append(cost), self.lower.append(lower), self.upper.append(upper), self.entries.append([])
+        self.cost.append(cost)
+        self.lower.append(lower)
+        self.upper.append(upper)
+        self.entries.append([])
         return len(self.cost) - 1
 
     def row(self, lower: float, upper: float, *terms: tuple[int, float]) -> int:
-        self.row_lower.append(lower), self.row_upper.append(upper)
+        self.row_lower.append(lower)
+        self.row_upper.append(upper)
         for col, value in terms:
             self.entries[col].append((len(self.row_lower) - 1, value))
         return len(self.row_lower) - 1
@@ -161,7 +165,9 @@ def train(given: System, rows: int, passes: int, stage: int = 1) -> Call:
             for t, model in enumerate(given.models):
                 chosen = given.openings[t][rng.integers(0, len(given.openings[t]), passes)][:, None]
                 block = engine.solve(SolveCall(model, x, chosen, pools[t], want_basis=True))
-                visited.append(x), bases.append(block.basis), outputs.append(block.output[:, 0])
+                visited.append(x)
+                bases.append(block.basis)
+                outputs.append(block.output[:, 0])
                 x = block.output[:, 0]
             if count >= rows:
                 pool = CutView(intercept[stage], slope[stage], rows)

@@ -75,7 +75,7 @@ def test_without_cobre_its_comparison_is_skipped_with_the_reason(tmp_path):
 
 
 def test_a_failure_is_told_and_the_others_run(tmp_path):
-    said = []
+    said: list[str] = []
     chosen = [CATALOGUE["sddp_scaling"]]
     root = checkout(tmp_path, "import sys\nif '--help' in sys.argv: print('--quick')\nelse: 1 / 0\n")
     (failed,) = run_all(chosen, tmp_path, root, quick=True, rounds=1, say=said.append)

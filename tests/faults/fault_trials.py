@@ -224,7 +224,9 @@ def _resume(stage: Stage, trial: Trial, output: Path, verdict: Verdict) -> None:
     if found.policy_digest != stage.digest:
         verdict.wrong.append(f"resumed to {found.policy_digest} instead of {stage.digest}")
     verdict.resumed = found.policy_digest == stage.digest
-    verdict.leaks += [f"{path} was left in the results" for path in _left_files(output, hidden=True)]
+    # The file of the directory's lock stays: the lock itself ends with the process that held it.
+    left = [path for path in _left_files(output, hidden=True) if path.name != ".lock"]
+    verdict.leaks += [f"{path} was left in the results" for path in left]
 
 
 def _left_segments(stage: Stage, before: set[str]) -> list[str]:
