@@ -6,6 +6,7 @@ short has a price, so that every stage has a plan. The same seed and features gi
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -17,7 +18,14 @@ from pycobre.hydro.model import constraints as con
 from pycobre.hydro.model import scenarios as sce
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.horizon import PolicyGraph, PreStudyStage
-from pycobre.hydro.model.initial import InflowObservation, InitialConditions, InitialStorage, PastDefluence
+from pycobre.hydro.model.initial import (
+    AnticipatedCommitment,
+    InflowObservation,
+    InitialConditions,
+    InitialStorage,
+    PastDefluence,
+)
+from pycobre.hydro.model.system import AnticipatedStages, Filling
 
 FEATURES = (
     "blocks",
@@ -45,6 +53,8 @@ FEATURES = (
     "wild",
     "fitted",
     "travel",
+    "filling",
+    "anticipated",
 )
 
 
@@ -280,7 +290,7 @@ def random_case(
         "water_withdrawal_violation_pos_cost": d.number(800.0, 900.0),
         "water_withdrawal_violation_neg_cost": d.number(900.0, 999.0),
     }
-    return Case(
+    drawn = Case(
         name=f"random {seed}",
         config=config(method, passes=passes, iterations=iterations, tree_seed=seed + 1),
         penalties=penalties(**costs),
@@ -305,3 +315,50 @@ def random_case(
         **d.chance(),
         **d.demands(),
     )
+    return with_phases(drawn, d)
+
+
+def with_phases(case: Case, d: Drawn) -> Case:
+    """The first plant fills until the third stage; two thermal plants are decided one and two stages ahead."""
+    start = case.initial_conditions
+    if "filling" in d.has:
+        first, dead = case.hydros[0], d.number(6.0, 8.0)
+        first = replace(
+            first,
+            filling=Filling(
+                start_stage_id=0, filling_min_rate_m3s=dead
+            ),  # 0.36 hm³ and more per hour-hundred
+            entry_stage_id=2,
+            reservoir=replace(first.reservoir, min_storage_hm3=dead),
+        )
+        start = replace(
+            start,
+            storage=start.storage[1:],
+            filling_storage=(InitialStorage(hydro_id=first.id, value_hm3=d.number(1.0, 2.0)),),
+        )
+        case = replace(case, hydros=(first, *case.hydros[1:]))
+    if "anticipated" in d.has:
+        leads = {plant.id: lead for lead, plant in enumerate(case.thermals[:2], 1)}
+        past = tuple(
+            AnticipatedCommitment(
+                thermal_id=thermal,
+                start_date=stage.start_date,
+                end_date=stage.end_date,
+                value_mw=d.number(1.0, 4.0),
+            )
+            for thermal, lead in leads.items()
+            for stage in case.stages[:lead]
+        )
+        start = replace(start, past_anticipated_commitments=past)
+        thermals = tuple(
+            replace(
+                plant,
+                generation=replace(plant.generation, min_mw=0.0),
+                anticipated_config=AnticipatedStages(lead_stages=leads[plant.id])
+                if plant.id in leads
+                else None,
+            )
+            for plant in case.thermals
+        )
+        case = replace(case, thermals=thermals)
+    return replace(case, initial_conditions=start)

@@ -85,7 +85,6 @@ IMPORTS: dict[str, set[str]] = {
     "hydro.model": {"_util"},
     "hydro.study": {
         "_util",
-        "errors",
         "hydro",
         "hydro.files",
         "hydro.model",

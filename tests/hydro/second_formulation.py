@@ -66,8 +66,18 @@ def given(table: Any, column: str, default: float, **wanted: int) -> float:
 class SecondStage:
     """One stage of a case as a dense LP for a state and a noise vector; the last stage: nothing follows."""
 
-    def __init__(self, case: Case, t: int, sigma: np.ndarray, storage: Any, lags: Any, noise: Any) -> None:
+    def __init__(
+        self,
+        case: Case,
+        t: int,
+        sigma: np.ndarray,
+        storage: Any,
+        lags: Any,
+        noise: Any,
+        committed: dict[int, float] | None = None,
+    ) -> None:
         self.case, self.t, self.lp = case, t, Dense()
+        self.committed = committed or {}
         self.stage = case.stages[t]
         self.hours = [block.hours for block in self.stage.blocks]
         self.total = sum(self.hours)
@@ -122,7 +132,9 @@ class SecondStage:
             v = ("v", h.id)
             low = self.bound(h.id, "min_storage_hm3", h.reservoir.min_storage_hm3)
             high = self.bound(h.id, "max_storage_hm3", h.reservoir.max_storage_hm3)
-            lp.var(v, low, high)
+            lp.var(v, 0.0 if h.filling else low, high)
+            if h.filling:
+                self.storage_target(h, low)
             terms = balance.setdefault(h.id, {})
             terms[v] = 1.0
             for k, hours in enumerate(self.hours):
@@ -173,6 +185,18 @@ class SecondStage:
                 balance[p.source_hydro_id]["p", p.id, k] = HM3 * hours
                 balance[p.destination_hydro_id]["p", p.id, k] = -HM3 * hours
 
+    def filling(self, h: Any) -> bool:
+        return h.filling is not None and h.filling.start_stage_id <= self.t < h.entry_stage_id
+
+    def storage_target(self, h: Any, low: float) -> None:
+        """The dead volume as the plant enters, before that less what the rate still brings; after it the minimum."""
+        target, cost = low, self.penalty(h, "storage_violation_below_cost")
+        if self.filling(h):
+            later = sum(s.hours for s in self.case.stages[self.t + 1 : h.entry_stage_id])
+            target = h.reservoir.min_storage_hm3 - HM3 * h.filling.filling_min_rate_m3s * later
+            cost = self.penalty(h, "filling_target_violation_cost")
+        self.soft({("v", h.id): 1.0}, target, cost, 1.0)
+
     def evaporation(self, h: Any, i: int, high: float) -> None:
         """c mm over the surface, which is a straight line around the middle of the reservoir."""
         rows = rows_of(self.case.geometry, hydro_id=h.id)
@@ -205,8 +229,9 @@ class SecondStage:
         for k, hours in enumerate(self.hours):
             q = ("q", hydro, bus, k)
             most = cap if rho is None else min(cap, power / rho)
+            most = 0.0 if self.filling(h) else most
             self.lp.var(q, 0.0, most, self.penalty(h, "turbined_cost") * hours)
-            self.lp.var(("g", hydro, bus, k), 0.0, power)
+            self.lp.var(("g", hydro, bus, k), 0.0, 0.0 if self.filling(h) else power)
             if rho is not None:
                 self.lp.equal.append(({("g", hydro, bus, k): 1.0, q: -rho}, 0.0))
                 continue
@@ -241,7 +266,7 @@ class SecondStage:
                 if h.outflow.max_outflow_m3s is not None:
                     cost = self.penalty(h, "outflow_violation_above_cost")
                     self.soft(out, h.outflow.max_outflow_m3s, cost * hours, -1.0)
-                for bus in buses:
+                for bus in [] if self.filling(h) else buses:
                     for kind, name, unit in (("q", "turbined", "m3s"), ("g", "generation", "mw")):
                         low = self.group_sum(h, bus, f"min_{name}_{unit}")
                         cost = self.penalty(h, f"{name}_violation_below_cost")
@@ -265,8 +290,11 @@ class SecondStage:
             high = given(case.thermal_bounds, "max_generation_mw", g.generation.max_mw, **key)
             cost = given(case.thermal_bounds, "cost_per_mwh", g.cost_per_mwh, **key)
             for k, hours in enumerate(self.hours):
-                lp.var(("t", g.id, k), low, high, cost * hours)
+                lp.var(("t", g.id, k), low, high, 0.0 if g.id in self.committed else cost * hours)
                 balance[g.bus_id, k]["t", g.id, k] = 1.0
+            if g.id in self.committed:  # energy of the blocks is that of the commitment
+                energy = {("t", g.id, k): hours for k, hours in enumerate(self.hours)}
+                lp.equal.append((energy, self.total * self.committed[g.id]))
         for e in case.lines:
             for k, hours in enumerate(self.hours):
                 for side, sign, most in (

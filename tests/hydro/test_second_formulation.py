@@ -18,6 +18,10 @@ KNOWN = (
     "lags correlation overrides evaporation segments generic limits",
     "blocks lags fpha evaporation generic limits withdrawal diversion sources random_load contracts pumping groups "
     "segments",
+    "blocks filling limits generic overrides",
+    "lags filling evaporation withdrawal diversion pumping",
+    "blocks anticipated overrides segments random_load",
+    "blocks lags filling anticipated fpha groups contracts sources",
 )
 
 
@@ -34,7 +38,9 @@ def test_both_formulations_have_the_same_optimum(number: int, method: str) -> No
             storage = low + draw.uniform(0.0, 12.0, plants)
             lags = draw.uniform(2.0, 30.0, (order, plants))
             noise = draw.normal(0.0, 0.7, study.layout.dimension)
-            state = np.concatenate([storage, lags.reshape(-1)])
+            committed = {g.id: draw.uniform(0.0, 4.0) for g in case.thermals if g.anticipated_config}
+            lanes = [[now, *[1.0] * later] for later, now in enumerate(committed.values())]
+            state = np.concatenate([storage, lags.reshape(-1), *lanes])
             found = solver.solve(state, study.noise[t].values(noise))[0]
-            second = SecondStage(case, t, study.par.sigma[t], storage, lags, noise).lp.optimum()
+            second = SecondStage(case, t, study.par.sigma[t], storage, lags, noise, committed).lp.optimum()
             assert found == pytest.approx(second, rel=1e-8)

@@ -9,6 +9,7 @@ import numpy as np
 from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 from pycobre.hydro.checks import require_sound
+from pycobre.hydro.equations.anticipated import Anticipation, anticipation_of
 from pycobre.hydro.equations.evaporation import linear_evaporation
 from pycobre.hydro.equations.index import Index
 from pycobre.hydro.equations.period_step import PeriodStep
@@ -67,17 +68,19 @@ def build_model(case: Case) -> HydroModel:
     layout = NoiseLayout(case, index)
     resolver = Resolver(case, index)
     numbers = tuple(resolver.stage(stage) for stage in case.stages)
+    discounts = [_discount(case, stage) for stage in case.stages]
+    anticipation = anticipation_of(case, numbers, discounts)
     steps = period_steps(case, index) if par.order else ()
     periods = None if all(step.whole for step in steps) else steps
     travel = travel_times(case, index)
     lps = tuple(
-        build_stage_lp(case, index, n, _stage_model(case, par, periods, travel, t))
+        build_stage_lp(case, index, n, _stage_model(case, par, periods, travel, anticipation, t))
         for t, n in enumerate(numbers)
     )
     noise = tuple(stage_noise(case, index, n, layout, lps[t], par, t) for t, n in enumerate(numbers))
     openings = opening_noise(case, index, layout, par)
-    states = _states(case, index, par, periods is not None, travel)
-    problem = _problem(case, states, par, periods, lps, noise, openings)
+    states = _states(case, index, par, periods is not None, travel, anticipation)
+    problem = _problem(case, states, discounts, par, periods, lps, noise, openings)
     slots = () if travel is None else travel.slots
     return HydroModel(case, problem, index, layout, par, numbers, lps, noise, openings, periods, slots)
 
@@ -93,7 +96,12 @@ def _with_seasons(case: Case) -> Case:
 
 
 def _stage_model(
-    case: Case, par: Par, periods: tuple[PeriodStep, ...] | None, travel: Travel | None, t: int
+    case: Case,
+    par: Par,
+    periods: tuple[PeriodStep, ...] | None,
+    travel: Travel | None,
+    anticipation: Anticipation | None,
+    t: int,
 ) -> StageModel:
     stage, load = case.stages[t], case.load_stats
     means = {
@@ -119,6 +127,8 @@ def _stage_model(
         mean_load=np.array([means.get(bus.id, 0.0) for bus in case.buses]),
         mean_availability=np.array([ready.get(s.id, 1.0) for s in case.non_controllable_sources]),
         slots=() if travel is None else travel.slots,
+        anticipation=anticipation,
+        position=t,
         shares={} if travel is None else travel.shares[t],
     )
 
@@ -126,13 +136,13 @@ def _stage_model(
 def _problem(
     case: Case,
     states: tuple[State, ...],
+    discounts: list[float],
     par: Par,
     steps: tuple[PeriodStep, ...] | None,
     lps: tuple[StageLp, ...],
     noise: tuple[StageNoise, ...],
     openings: tuple[F64, ...],
 ) -> Problem:
-    discounts = [_discount(case, stage) for stage in case.stages]
     least = _least_costs(lps, discounts)
     nodes = []
     for t, (stage, lp) in enumerate(zip(case.stages, lps, strict=True)):
@@ -151,6 +161,9 @@ def _problem(
         if "transit" in lp.columns:
             states_in.append(lp.columns["transit_in"])
             states_out.append(lp.columns["transit"])
+        if "commitment" in lp.columns:
+            states_in.append(lp.columns["commitment_in"])
+            states_out.append(lp.columns["commitment"])
         count = openings[t].shape[0]
         nodes.append(
             Node(
@@ -170,9 +183,14 @@ def _problem(
 
 
 def _states(
-    case: Case, index: Index, par: Par, accumulating: bool, travel: Travel | None
+    case: Case,
+    index: Index,
+    par: Par,
+    accumulating: bool,
+    travel: Travel | None,
+    anticipation: Anticipation | None,
 ) -> tuple[State, ...]:
-    """Storage of every plant, the lags, lag by lag, what the period has seen so far, and water on its way."""
+    """Storage of every plant, the lags, lag by lag, what the period has seen, water on its way, commitments."""
     start = {
         s.hydro_id: s.value_hm3
         for s in (*case.initial_conditions.storage, *case.initial_conditions.filling_storage)
@@ -196,6 +214,11 @@ def _states(
         states += [
             State(f"transit[{index.hydro_names[below]},{later}]", float(volume))
             for (below, later), volume in zip(travel.slots, travel.initial, strict=True)
+        ]
+    if anticipation is not None:
+        states += [
+            State(f"commitment[{index.thermal_names[g]},{ahead}]", float(value))
+            for (g, ahead), value in zip(anticipation.lanes, anticipation.initial, strict=True)
         ]
     return tuple(states)
 

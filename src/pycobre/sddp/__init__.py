@@ -32,7 +32,7 @@ from pycobre.sddp.risk import (
     risk_weights,
 )
 from pycobre.sddp.sampling import FixedSet, Historical, InSample, OutOfSample, Paths, Sampler
-from pycobre.sddp.selection import Level1, LimitedMemoryLevel1, Selection
+from pycobre.sddp.selection import Domination, Level1, LimitedMemoryLevel1, Selection
 from pycobre.sddp.simulation.decision import Decision, DecisionRule
 from pycobre.sddp.simulation.recording import Record, Simulation
 from pycobre.sddp.simulation.simulate import SimulateOptions, simulate
@@ -63,6 +63,7 @@ __all__ = [
     "Cuts",
     "Decision",
     "DecisionRule",
+    "Domination",
     "Entropic",
     "Expectation",
     "FixedSet",

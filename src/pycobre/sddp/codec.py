@@ -34,6 +34,7 @@ _CLASSES: dict[str, type[Any]] = {
         stopping.AllOf,
         selection.Level1,
         selection.LimitedMemoryLevel1,
+        selection.Domination,
         InteriorPoints,
         SolverOptions,
         TrainOptions,

@@ -1,8 +1,9 @@
 """Cut selection: which cuts stay in play, judged by their value at the states that training visited.
 
-Both rules look at the trial points at which cuts were made. Level-1 keeps a cut that is best (within
+The rules look at the trial points at which cuts were made. Level-1 keeps a cut that is best (within
 `tolerance`) at one of them at least; limited-memory Level-1 keeps for every point only the oldest cut that is
-best there. A cut switched off may come back: switching is a mask, nothing is deleted.
+best there; domination keeps every cut within a tolerance in units of cost. A cut switched off may come back:
+switching is a mask, nothing is deleted.
 
 Selection makes LPs smaller and results slightly different: a cut that is best nowhere visited may still be
 best somewhere. The lazy default needs no selection and is exact.
@@ -20,7 +21,7 @@ from pycobre.errors import OptionError
 from pycobre.sddp.numbers import cut_values
 from pycobre.solver.api import CutView
 
-__all__ = ["Level1", "LimitedMemoryLevel1", "Selection", "SelectionMemory"]
+__all__ = ["Domination", "Level1", "LimitedMemoryLevel1", "Selection", "SelectionMemory"]
 
 
 @frozen()
@@ -36,6 +37,10 @@ class Selection(ABC):
         if not 0.0 <= self.tolerance < 1.0:
             raise OptionError(f"selection tolerance: expected a number from 0 to 1, got {self.tolerance}.")
 
+    def level(self, best: F64) -> F64:
+        """The least value that counts as good beside the best."""
+        return best - self.tolerance * np.maximum(1.0, np.abs(best))
+
     @abstractmethod
     def kept(self, point: I64, slot: I64) -> I64:
         """The slots to keep, given all pairs of a point and a cut best there, sorted by (point, slot)."""
@@ -44,6 +49,23 @@ class Selection(ABC):
 @frozen()
 class Level1(Selection):
     """Every cut that is best at some visited state."""
+
+    def kept(self, point: I64, slot: I64) -> I64:
+        return slot
+
+
+@frozen()
+class Domination(Selection):
+    """Every cut that is within `tolerance`, in units of cost, of the best at some visited state."""
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise OptionError(f"selection every: expected at least 1 iteration, got {self.every}.")
+        if not 0.0 <= self.tolerance < np.inf:
+            raise OptionError(f"selection tolerance: expected a number of at least 0, got {self.tolerance}.")
+
+    def level(self, best: F64) -> F64:
+        return best - self.tolerance
 
     def kept(self, point: I64, slot: I64) -> I64:
         return slot
@@ -110,18 +132,14 @@ class SelectionMemory:
             values = cut_values(intercept, slope, self.points[first:last])
             best = self._best[first:last]
             np.maximum(best, values.max(axis=1), out=best)
-            point, slot = np.nonzero(values >= _nearly(best, rule.tolerance)[:, None])
+            point, slot = np.nonzero(values >= rule.level(best)[:, None])
             self._point = np.concatenate([self._point, point + first])
             self._slot = np.concatenate([self._slot, slot + first_slot])
             self._value = np.concatenate([self._value, values[point, slot]])
 
     def _drop(self, rule: Selection) -> None:
         """Forget pairs that are no longer best, and sort the others."""
-        still = self._value >= _nearly(self._best, rule.tolerance)[self._point]
+        still = self._value >= rule.level(self._best)[self._point]
         point, slot, value = self._point[still], self._slot[still], self._value[still]
         order = np.lexsort((slot, point))
         self._point, self._slot, self._value = point[order], slot[order], value[order]
-
-
-def _nearly(best: F64, tolerance: float) -> F64:
-    return best - tolerance * np.maximum(1.0, np.abs(best))

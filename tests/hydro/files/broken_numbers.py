@@ -234,9 +234,9 @@ SUPPORT: tuple[Broken, ...] = (
         "a reservoir that fills",
         put(HYDROS, "hydros.2.filling", {"start_stage_id": 0}),
         Said(
-            "unsupported",
+            "filling",
             HYDROS,
-            "filling of reservoirs is not supported yet",
+            "a reservoir that fills has an entry_stage_id",
             where="filling",
             entity="hydro 2",
         ),
@@ -263,17 +263,13 @@ SUPPORT: tuple[Broken, ...] = (
         ),
     ),
     broken(
-        "cut selection by domination",
-        put(
+        "a cap on active cuts",
+        put(CONFIG, "training.cut_selection.max_active_per_stage", 50),
+        doubt(
+            "no_effect",
             CONFIG,
-            "training.cut_selection.selection",
-            {"method": "domination", "domination_tolerance": 1e-6},
-        ),
-        Said(
-            "unsupported",
-            CONFIG,
-            "cut selection by domination is not supported yet. Use level1.",
-            where="training.cut_selection.selection",
+            "the setting has no effect here. An LP takes in the cuts that it violates",
+            where="training.cut_selection.max_active_per_stage",
         ),
     ),
     broken(

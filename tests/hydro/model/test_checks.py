@@ -85,11 +85,11 @@ ERRORS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {"hydros": (hydro(0, filling=Filling(start_stage_id=0)),)},
-        "filling of reservoirs is not supported yet",
+        "a reservoir that fills has an entry_stage_id",
     ),
     (
         {"thermals": (thermal(0, 1.0, anticipated_config=AnticipatedStages(lead_stages=1)),)},
-        "anticipated dispatch is not supported yet",
+        "past_anticipated_commitments cover every stage that was decided before the study",
     ),
     (
         {"config": replace(config(), policy=PolicyConfig(boundary=PolicyBoundary(path="x")))},

@@ -178,7 +178,7 @@ def productivity(
             elif name == "fpha":
                 if (hydro.id, stage.id) not in planes and (hydro.id, NO_ID) not in planes:
                     lacking["planes"].append(stage.id)
-            elif value is None and (hydro.id, stage.id) not in table:
+            elif value is None and not {(hydro.id, stage.id), (hydro.id, NO_ID)} & table.keys():
                 lacking["productivity"].append(stage.id)
         texts = {
             "model": ("production_models", "missing_model", "a stage range covers every stage"),

@@ -7,11 +7,18 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from pycobre.hydro.checks.registry import Findings, check, check_reference, duplicate_ids, error
-from pycobre.hydro.model.constraints import GenericBounds, GenericConstraint, NamedExpression, ScalarParameter
+from pycobre.hydro.model.constraints import (
+    EnergyProductivity,
+    GenericBounds,
+    GenericConstraint,
+    NamedExpression,
+    ScalarParameter,
+)
 from pycobre.hydro.model.expressions import ExpressionError, Linear, Term, parse
 from pycobre.hydro.model.findings import Layer
 from pycobre.hydro.model.horizon import Stage
-from pycobre.hydro.model.parameters import parameter_value
+from pycobre.hydro.model.parameters import PlantData, parameter_value
+from pycobre.hydro.model.production import ProductionModel
 from pycobre.hydro.model.system import (
     Bus,
     EnergyContract,
@@ -101,9 +108,12 @@ def generic_constraints_hold_somewhere(
     generic_bounds: GenericBounds,
     stages: tuple[Stage, ...],
     hydros: tuple[Hydro, ...],
+    production_models: tuple[ProductionModel, ...],
+    energy_productivity: EnergyProductivity,
 ) -> Findings:
     """Where a constraint has bounds, its parameters have values, its blocks exist and its sides are in order."""
     parameters = {p.name: p for p in generic_parameters}
+    plants = PlantData(hydros, production_models, energy_productivity)
     by_id = {c.id: x for c, x in _parsed(generic_constraints, generic_expressions, generic_parameters)}
     by_stage = {stage.id: stage for stage in stages}
     for row in range(len(generic_bounds)):
@@ -121,8 +131,9 @@ def generic_constraints_hold_somewhere(
                 )
         own = int(generic_bounds.block_id[row])
         for block in sorted(blocks) if own == NO_ID else [own]:
-            values = {n: parameter_value(p, stage, block, hydros) for n, p in parameters.items()}
-            missing = [n for n in _used(linear) if values[n] is None]
+            used = _used(linear)
+            values = {name: parameter_value(parameters[name], stage, block, plants) for name in used}
+            missing = [name for name in used if values[name] is None]
             if missing:
                 yield error(
                     Layer.COVERAGE,

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import MISSING, fields
 
-import numpy as np
-
 from pycobre.hydro.checks.registry import Findings, check, warning
 from pycobre.hydro.model.config import Config
-from pycobre.hydro.model.constraints import HydroBounds
 from pycobre.hydro.model.findings import Finding, Layer
 from pycobre.hydro.model.initial import InitialConditions
 from pycobre.hydro.model.production import ProductionModel, SeasonalProduction, fits_planes
 from pycobre.hydro.model.system import Hydro
 
+_LAZY = "An LP takes in the cuts that it violates, so that its size needs no cap; every cut stays in play."
 _FILES = "Where results go and where a policy comes from are options of the command, such as --output."
 _SPEED = "It is about how the LPs are solved; the results are the same."
 _EXPORTS = "Every run writes all its tables."
@@ -25,6 +23,7 @@ SETTINGS: dict[str, str] = {
     "training.solver": _SPEED,
     "training.parallelism": _SPEED,
     "training.cut_selection.row_activity_tolerance": _SPEED,
+    "training.cut_selection.max_active_per_stage": _LAZY,
     "simulation.solver": _SPEED,
     "simulation.io_channel_capacity": _SPEED,
     "modeling.cost_scale_factor": _SPEED,
@@ -108,12 +107,3 @@ def water_on_its_way(hydros: tuple[Hydro, ...], initial_conditions: InitialCondi
             yield _says("hydros", "travel_time_hours", entity=f"hydro {plant.id}")
     for hydro_id in sorted({window.hydro_id for window in initial_conditions.past_defluences} - slow):
         yield _says("initial_conditions", "past_defluences", entity=f"hydro {hydro_id}")
-
-
-@check
-def refused_elsewhere(initial_conditions: InitialConditions, hydro_bounds: HydroBounds) -> Findings:
-    """What belongs to anticipated dispatch and filling, both of which are refused by name."""
-    if initial_conditions.past_anticipated_commitments:
-        yield _says("initial_conditions", "past_anticipated_commitments")
-    if np.any(~np.isnan(hydro_bounds.filling_min_rate_m3s)):
-        yield _says("hydro_bounds", "filling_min_rate_m3s")

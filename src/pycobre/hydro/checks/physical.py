@@ -202,7 +202,7 @@ def hydros_make_sense(hydros: tuple[Hydro, ...], initial_conditions: InitialCond
             yield from _not_negative("hydros", entity, channel)
         yield from _not_negative("hydros", entity, [("travel_time_hours", hydro.travel_time_hours)])
         start = storage.get(hydro.id, 0.0)
-        if not tank.min_storage_hm3 <= start <= tank.max_storage_hm3:
+        if hydro.filling is None and not tank.min_storage_hm3 <= start <= tank.max_storage_hm3:
             yield warning(
                 PHYSICAL,
                 "initial_storage",

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from pycobre.hydro.checks.registry import Findings, check, error, warning
-from pycobre.hydro.model.config import Config, DominationSelection, Enumerated, GapRule
-from pycobre.hydro.model.constraints import HydroBounds, ScalarParameter, SourceBounds, ThermalBounds
+from pycobre.hydro.model.config import Config, Enumerated, GapRule
+from pycobre.hydro.model.constraints import HydroBounds, SourceBounds, ThermalBounds
 from pycobre.hydro.model.findings import Finding, Layer
 from pycobre.hydro.model.horizon import PolicyGraph, Stage
 from pycobre.hydro.model.production import AngleReduction, DistanceReduction, ProductionModel, fits_planes
 from pycobre.hydro.model.scenarios import ArCoefficients, SourceStats
-from pycobre.hydro.model.system import Hydro, Line, Thermal
+from pycobre.hydro.model.system import Hydro, Line
 from pycobre.hydro.model.table import NO_ID
 
 
@@ -40,23 +40,16 @@ def graphs(policy_graph: PolicyGraph, stages: tuple[Stage, ...]) -> Findings:
 
 
 @check
-def plants(hydros: tuple[Hydro, ...], thermals: tuple[Thermal, ...], stages: tuple[Stage, ...]) -> Findings:
+def travel(hydros: tuple[Hydro, ...], stages: tuple[Stage, ...]) -> Findings:
     chained = [
         f"stage {stage.id}"
         for stage in stages
         if stage.block_mode == "chronological" and len(stage.blocks) > 1
     ]
     for hydro in hydros:
-        entity = f"hydro {hydro.id}"
-        if hydro.filling is not None:
-            yield _refuse("hydros", "filling of reservoirs is", entity=entity, where="filling")
         if hydro.travel_time_hours and chained:
-            rule = "travel times of water between chronological blocks are"
+            rule, entity = "travel times of water between chronological blocks are", f"hydro {hydro.id}"
             yield _refuse("hydros", rule, entity=entity, where="travel_time_hours", value=chained[0])
-    for thermal in thermals:
-        if thermal.anticipated_config is not None:
-            entity = f"thermal {thermal.id}"
-            yield _refuse("thermals", "anticipated dispatch is", entity=entity, where="anticipated_config")
 
 
 @check
@@ -101,13 +94,6 @@ def enumeration(config: Config, stages: tuple[Stage, ...]) -> Findings:
 
 @check
 def algorithm(config: Config) -> Findings:
-    training = config.training
-    if isinstance(training.cut_selection.selection, DominationSelection):
-        where = "training.cut_selection.selection"
-        yield _refuse("config", "cut selection by domination is", where=where, suggestion="Use level1.")
-    if training.cut_selection.max_active_per_stage is not None:
-        where = "training.cut_selection.max_active_per_stage"
-        yield _refuse("config", "a cap on active cuts is", where=where)
     if config.policy.boundary is not None:
         yield _refuse("config", "boundary policies of other studies are", where="policy.boundary")
     if config.upper_bound_evaluation.enabled:
@@ -122,19 +108,6 @@ def algorithm(config: Config) -> Findings:
                 yield _refuse(
                     "config", f"historical scenarios of {name} are", where=f"{where}.scenario_source.{name}"
                 )
-
-
-@check
-def parameters(generic_parameters: tuple[ScalarParameter, ...]) -> Findings:
-    for parameter in generic_parameters:
-        spec = parameter.computed_spec
-        if parameter.kind == "computed" and (spec is None or spec.tag not in ("min_storage", "max_storage")):
-            yield _refuse(
-                "generic_parameters",
-                "computed parameters other than min_storage and max_storage are",
-                entity=f"parameter {parameter.name!r}",
-                value=None if spec is None else spec.tag,
-            )
 
 
 @check

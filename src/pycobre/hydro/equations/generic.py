@@ -11,7 +11,7 @@ from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.constraints import GenericConstraint, ScalarParameter
 from pycobre.hydro.model.expressions import Linear, Term, Variable, parse
 from pycobre.hydro.model.horizon import Stage
-from pycobre.hydro.model.parameters import parameter_value
+from pycobre.hydro.model.parameters import PlantData, parameter_value
 from pycobre.hydro.model.table import NO_ID
 
 __all__ = ["add_generic_constraints"]
@@ -116,7 +116,8 @@ def _entries(d: StageLpBuilder, terms: tuple[Term, ...], k: int) -> Entries:
 
 def _parameter(case: Case, parameter: ScalarParameter, stage: Stage, k: int) -> float:
     block = stage.blocks[k].id
-    value = parameter_value(parameter, stage, block, case.hydros)
+    plants = PlantData(case.hydros, case.production_models, case.energy_productivity)
+    value = parameter_value(parameter, stage, block, plants)
     if value is None:
         raise CaseError(
             f"constraints/generic_parameters.json: parameter {parameter.name!r}: expected a value for stage "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pycobre._util.arrays import F64
 from pycobre.hydro.equations.stage_builder import StageLpBuilder
 
 __all__ = ["add_load_balance", "add_power"]
@@ -17,7 +18,7 @@ def add_power(d: StageLpBuilder) -> None:
     """
     index, n, hours, lp, c = d.index, d.numbers, d.hours, d.lp, d.columns
     c["thermal"] = lp.columns(
-        "thermal", [index.thermal_names, d.blocks], n.thermal_min, n.thermal_max, n.thermal_cost * hours
+        "thermal", [index.thermal_names, d.blocks], n.thermal_min, n.thermal_max, _thermal_price(d)
     )
     for name, cap in (("direct", n.line_direct), ("reverse", n.line_reverse)):
         c[name] = lp.columns(
@@ -54,6 +55,14 @@ def add_power(d: StageLpBuilder) -> None:
         n.contract_max,
         n.contract_price * hours,
     )
+
+
+def _thermal_price(d: StageLpBuilder) -> F64:
+    """Per MW and block; what was decided before has been paid for there."""
+    price = d.numbers.thermal_cost * d.hours
+    if d.model.anticipation is not None:
+        price[sorted(d.model.anticipation.delivers[d.model.position])] = 0.0
+    return price
 
 
 def add_load_balance(d: StageLpBuilder) -> None:

@@ -10,11 +10,14 @@ from pycobre.errors import CaseError
 from pycobre.hydro.equations.planes import fitted_planes
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.horizon import Stage
-from pycobre.hydro.model.production import ProductionModel, SeasonalProduction, SeasonModel, StageRange
+from pycobre.hydro.model.parameters import chosen_model, table_value
+from pycobre.hydro.model.production import ProductionModel
 from pycobre.hydro.model.system import Hydro
 from pycobre.hydro.model.table import NO_ID
 
 __all__ = ["Gamma", "Production", "production", "productions"]
+
+EQUIVALENT = "equivalent_productivity_mw_per_m3s"
 
 
 class Gamma:
@@ -50,7 +53,7 @@ def production(case: Case, hydro: Hydro, stage: Stage) -> Production:
 
 
 def _production(case: Case, entry: ProductionModel | None, hydro: Hydro, stage: Stage) -> Production:
-    chosen = _chosen(entry, hydro, stage)
+    chosen = chosen_model(entry, hydro, stage)
     model = chosen if isinstance(chosen, str) else chosen.model
     if model == "fpha":
         config = None if isinstance(chosen, str) else chosen.fpha_config
@@ -58,7 +61,7 @@ def _production(case: Case, entry: ProductionModel | None, hydro: Hydro, stage: 
             return Production(None, fitted_planes(case, hydro, config))
         return Production(None, _planes(case, hydro, stage))
     given = None if isinstance(chosen, str) else chosen.productivity_mw_per_m3s
-    value = _from_table(case, hydro, stage) if given is None else given
+    value = table_value(case.energy_productivity, hydro, stage, EQUIVALENT) if given is None else given
     if value is None:
         raise CaseError(
             f"system/hydro_production_models.json: hydro {hydro.id} ({hydro.name}), stage {stage.id}: "
@@ -66,26 +69,6 @@ def _production(case: Case, entry: ProductionModel | None, hydro: Hydro, stage: 
             "system/hydro_energy_productivity.parquet."
         )
     return Production(value)
-
-
-def _chosen(entry: ProductionModel | None, hydro: Hydro, stage: Stage) -> StageRange | SeasonModel | str:
-    if isinstance(entry, SeasonalProduction):
-        for season in entry.seasons:
-            if season.season_id == stage.season_id:
-                return season
-        return entry.default_model
-    for span in entry.stage_ranges if entry is not None else ():
-        if span.start_stage_id <= stage.id and (span.end_stage_id is None or stage.id <= span.end_stage_id):
-            return span
-    return hydro.generation.model
-
-
-def _from_table(case: Case, hydro: Hydro, stage: Stage) -> float | None:
-    table = case.energy_productivity
-    rows = np.flatnonzero((table.hydro_id == hydro.id) & (table.stage_id == stage.id))
-    if rows.size == 0 or np.isnan(table.equivalent_productivity_mw_per_m3s[rows[0]]):
-        return None
-    return float(table.equivalent_productivity_mw_per_m3s[rows[0]])
 
 
 def _planes(case: Case, hydro: Hydro, stage: Stage) -> F64:

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
+from pycobre.hydro.equations.filling import HM3_PER_M3S_HOUR, filling_targets
 from pycobre.hydro.equations.index import Index
 from pycobre.hydro.equations.overrides import Overrides
 from pycobre.hydro.equations.penalties import HydroPenaltyBook
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.horizon import Stage
 
-__all__ = ["HydroNumbers", "Resolver", "StageNumbers"]
+__all__ = ["HM3_PER_M3S_HOUR", "HydroNumbers", "Resolver", "StageNumbers"]
 
 Bool = NDArray[np.bool_]
 
@@ -24,7 +25,8 @@ Bool = NDArray[np.bool_]
 class HydroNumbers:
     """N plants, P (plant, bus) pairs, K blocks. Flows in m³/s, costs per hour."""
 
-    exists: Bool  #: [N]
+    exists: Bool  #: [N], in operation or filling
+    operates: Bool  #: [N]
     min_storage: F64  #: [N]
     max_storage: F64  #: [N]
     min_outflow: F64  #: [N, K]
@@ -42,6 +44,8 @@ class HydroNumbers:
     plant_max_turbined: F64  #: [N, K]
     plant_min_generation: F64  #: [N, K]
     plant_max_generation: F64  #: [N, K]
+    storage_target: F64  #: [N], hm³ that storage reaches or pays for; NaN: none
+    storage_target_cost: F64  #: [N], per hm³
     penalty: dict[str, F64]  #: name without `_cost` → [N]
 
 
@@ -118,6 +122,9 @@ class Resolver:
         self._group_pair = np.array(
             [pair[index.hydro[h.id], index.bus[g.bus_id]] for h, g in groups], dtype=np.intp
         )
+        self._targets = filling_targets(case, index)
+        self._filled = np.array([h.filling is not None for h in case.hydros], dtype=bool)
+        self._position = {stage.id: t for t, stage in enumerate(case.stages)}
         # A source with statistics has its availability from them; a schedule is for the others.
         self._random = np.isin([s.id for s in case.non_controllable_sources], case.source_stats.ncs_id)
 
@@ -197,9 +204,15 @@ class Resolver:
             np.add.at(sums, index.pair_hydro, pairs[column])
             return np.where(own > sums, own, 0.0)
 
+        operates = np.array([_exists(h, rows.stage) for h in case.hydros], dtype=bool)
+        least, penalty = whole("min_storage_hm3"), self._penalties.stage(rows)
+        filling = self._targets[self._position[rows.stage.id]]
+        fills = ~np.isnan(filling)
+        soft = np.where(fills, filling, np.where(self._filled & operates, least, np.nan))
         return HydroNumbers(
-            exists=np.array([_exists(h, rows.stage) for h in case.hydros], dtype=bool),
-            min_storage=whole("min_storage_hm3"),
+            exists=operates | fills,
+            operates=operates,
+            min_storage=np.where(self._filled, 0.0, least),
             max_storage=whole("max_storage_hm3"),
             min_outflow=blocks("min_outflow_m3s"),
             max_outflow=blocks("max_outflow_m3s"),
@@ -216,7 +229,11 @@ class Resolver:
             plant_max_turbined=blocks("max_turbined_m3s"),
             plant_min_generation=demanded("min_generation_mw"),
             plant_max_generation=blocks("max_generation_mw"),
-            penalty=self._penalties.stage(rows),
+            storage_target=soft,
+            storage_target_cost=np.where(
+                fills, penalty["filling_target_violation"], penalty["storage_violation_below"]
+            ),
+            penalty=penalty,
         )
 
     def _pairs(self, rows: Overrides, column: str) -> F64:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,15 +20,16 @@ from pycobre.hydro.equations.index import Index
 from pycobre.hydro.equations.lp import Lp
 from pycobre.hydro.equations.period_step import PeriodStep
 from pycobre.hydro.equations.production import Production
-from pycobre.hydro.equations.resolve import StageNumbers
+from pycobre.hydro.equations.resolve import HM3_PER_M3S_HOUR, StageNumbers
 from pycobre.hydro.model.case import Case
 from pycobre.solver.api import LpTemplate
+
+if TYPE_CHECKING:
+    from pycobre.hydro.equations.anticipated import Anticipation
 
 __all__ = ["HM3_PER_M3S_HOUR", "StageLp", "StageLpBuilder", "StageModel"]
 
 Positions = NDArray[np.intp]
-
-HM3_PER_M3S_HOUR = 0.0036
 
 
 @frozen(eq=False)
@@ -42,6 +44,8 @@ class StageModel:
     mean_load: F64  #: [B]
     mean_availability: F64  #: [R], fraction of capacity
     slots: tuple[tuple[int, int], ...] = ()  #: water on its way: (plant below, stages until it arrives)
+    anticipation: Anticipation | None = None
+    position: int = 0  #: of the stage
     shares: dict[int, F64] = field(default_factory=dict)  #: plant above → share arriving 0, 1, … stages later
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pycobre.hydro.equations import generic, power, turbines, water
+from pycobre.hydro.equations import anticipated, filling, generic, power, turbines, water
 from pycobre.hydro.equations.index import Index
 from pycobre.hydro.equations.resolve import StageNumbers
 from pycobre.hydro.equations.stage_builder import StageLp, StageLpBuilder, StageModel
@@ -24,5 +24,7 @@ def build_stage_lp(case: Case, index: Index, numbers: StageNumbers, model: Stage
     water.add_outflow_limits(d)
     turbines.add_turbine_limits(d)
     power.add_load_balance(d)
+    filling.add_storage_targets(d)
+    anticipated.add_commitments(d)
     generic.add_generic_constraints(d)
     return d.finish()

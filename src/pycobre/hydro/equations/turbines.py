@@ -24,7 +24,7 @@ def add_generation(d: StageLpBuilder) -> None:
     most = np.minimum(hydro.pair_max_generation[pairs], hydro.plant_max_generation[plants])
     names = [index.pair_names[p] for p in pairs]
     columns = lp.columns(
-        "generation", [names, d.blocks], 0.0, np.where(hydro.exists[plants][:, None], most, 0.0)
+        "generation", [names, d.blocks], 0.0, np.where(hydro.operates[plants][:, None], most, 0.0)
     )
     d.columns["fpha_generation"] = columns
     d.places["fpha_generation"] = pairs.astype(np.int32)
@@ -60,17 +60,17 @@ def _share(d: StageLpBuilder, p: int) -> float:
 def add_turbine_limits(d: StageLpBuilder) -> None:
     """Soft minima of flow and generation: of every (plant, bus) pair, and of whole plants where asked."""
     index, hydro = d.index, d.numbers.hydro
-    exists = hydro.exists[:, None]
-    pair_exists = exists[index.pair_hydro]
+    operates = hydro.operates[:, None]
+    pair_operates = operates[index.pair_hydro]
     for what, of_pair, of_plant in (
         ("turbined", hydro.pair_min_turbined, hydro.plant_min_turbined),
         ("generation", hydro.pair_min_generation, hydro.plant_min_generation),
     ):
         cost = hydro.penalty[f"{what}_violation_below"]
-        active = pair_exists & (of_pair > 0.0)
+        active = pair_operates & (of_pair > 0.0)
         pair_cost = cost[index.pair_hydro]
         _add(d, what, d.soft(f"{what}_below", index.pair_names, of_pair, active, pair_cost, 1))
-        active = exists & (of_plant > 0.0)
+        active = operates & (of_plant > 0.0)
         rows = d.soft(f"plant_{what}_below", index.hydro_names, of_plant, active, cost, 1)
         _add(d, what, rows[index.pair_hydro])
     _add_plant_caps(d)
@@ -86,7 +86,7 @@ def _add_plant_caps(d: StageLpBuilder) -> None:
         most = np.zeros_like(cap)
         np.add.at(most, index.pair_hydro, np.minimum(parts, cap[index.pair_hydro]))
         rows = np.full(cap.shape, -1, dtype=np.int32)
-        for h, k in zip(*np.nonzero((most > cap) & hydro.exists[:, None]), strict=True):
+        for h, k in zip(*np.nonzero((most > cap) & hydro.operates[:, None]), strict=True):
             labels = [[index.hydro_names[h]], [d.blocks[k]]]
             rows[h, k] = d.lp.rows(f"plant_{what}_limit", labels, -np.inf, cap[h, k])[0, 0]
         _add(d, what, rows[index.pair_hydro])

@@ -49,7 +49,7 @@ def add_state(d: StageLpBuilder) -> None:
 def add_flows(d: StageLpBuilder) -> None:
     """Turbined, spilled, diverted and pumped water, and the slacks of inflow and withdrawal."""
     index, hydro, lp, cost = d.index, d.numbers.hydro, d.lp, d.numbers.hydro.penalty
-    exists, total = hydro.exists[:, None], d.hours.sum()
+    exists, operates, total = hydro.exists[:, None], hydro.operates[:, None], d.hours.sum()
     cap = np.minimum(hydro.pair_max_turbined, hydro.plant_max_turbined[index.pair_hydro])
     for p, pair in enumerate(index.pairs):
         rho = d.model.production[pair.hydro].productivity
@@ -60,7 +60,7 @@ def add_flows(d: StageLpBuilder) -> None:
         "turbined",
         [index.pair_names, d.blocks],
         0.0,
-        np.where(exists[index.pair_hydro], cap, 0.0),
+        np.where(operates[index.pair_hydro], cap, 0.0),
         cost["turbined"][index.pair_hydro][:, None] * d.hours,
     )
     d.columns["spillage"] = lp.columns(
@@ -74,8 +74,8 @@ def add_flows(d: StageLpBuilder) -> None:
     d.columns["diversion"] = lp.columns(
         "diversion",
         [[index.hydro_names[h] for h in div], d.blocks],
-        np.where(exists[div], hydro.min_diversion[div], 0.0),
-        np.where(exists[div], hydro.max_diversion[div], 0.0),
+        np.where(operates[div], hydro.min_diversion[div], 0.0),
+        np.where(operates[div], hydro.max_diversion[div], 0.0),
         cost["diversion"][div][:, None] * d.hours,
     )
     d.columns["pumped"] = lp.columns(

@@ -5,7 +5,7 @@ system       plants, buses, lines, contracts       horizon      stages, blocks, 
 scenarios    inflows, loads and sources            initial      where the study starts
 constraints  limits and costs by stage             penalties    what violations cost
 production   production functions of plants        config       what a run does
-expressions · parameters  constraints as text      seasons      the season of a date
+expressions · parameters  constraints as text      seasons · anticipation  which season, who decides
 record · table · canonical  how records and tables are declared and put in order
 findings     what a check says
 """

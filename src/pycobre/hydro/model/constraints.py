@@ -202,9 +202,11 @@ class FphaPlanes(Table):
 
 @frozen(eq=False, kw_only=True)
 class EnergyProductivity(Table):
+    """A null stage means all stages that have no row of their own."""
+
     KEY: ClassVar = ("hydro_id", "stage_id")
     hydro_id: I32 = ids()
-    stage_id: I32 = ids()
+    stage_id: I32 = ids(optional=True)
     equivalent_productivity_mw_per_m3s: F64 = floats(optional=True)
     reference_outflow_m3s: F64 = floats(optional=True)
     specific_productivity_mw_per_m3s_per_m: F64 = floats(optional=True)
@@ -246,9 +248,25 @@ class NamedExpression:
     description: str | None = None
 
 
+ComputedTag = Literal[
+    "equivalent_productivity",
+    "accumulated_productivity",
+    "reference_volume",
+    "reference_turbine",
+    "min_storage",
+    "max_storage",
+    "specific_productivity",
+    "integrated_equivalent_productivity",
+    "integrated_accumulated_productivity",
+    "max_stored_energy",
+]
+
+
 @record
 class ComputedParameter:
-    tag: str
+    """A quantity of a plant that its other data give."""
+
+    tag: ComputedTag
     hydro_id: int
 
 

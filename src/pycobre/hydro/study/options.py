@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pycobre.errors import CaseError
 from pycobre.hydro.build import HydroModel
 from pycobre.hydro.model import config as settings
 from pycobre.hydro.model.horizon import CVaR
@@ -10,6 +9,7 @@ from pycobre.sddp import (
     AllOf,
     AnyOf,
     BoundStalling,
+    Domination,
     Expectation,
     Gap,
     InteriorPoints,
@@ -85,6 +85,6 @@ def _selection(given: settings.CutSelectionConfig) -> Selection | None:
             return Level1(every=level1.check_frequency, tolerance=level1.tie_tolerance)
         case settings.Lml1Selection() as lml1:
             return LimitedMemoryLevel1(every=lml1.check_frequency, tolerance=lml1.tie_tolerance)
-        case settings.DominationSelection():
-            raise CaseError("config.json: cut selection 'domination' is not supported yet. Use level1.")
+        case settings.DominationSelection() as domination:
+            return Domination(every=domination.check_frequency, tolerance=domination.domination_tolerance)
     return None

@@ -14,7 +14,7 @@ __all__ = ["CaseTables"]
 
 
 _COST_PARTS = {
-    "thermal": ("thermal",),
+    "thermal": ("thermal", "anticipated_decision"),
     "deficit": ("deficit",),
     "excess": ("excess",),
     "exchange": ("direct", "reverse"),
