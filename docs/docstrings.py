@@ -12,7 +12,7 @@ import re
 from typing import Any
 
 FIELD = re.compile(r"(Requires|Ensures|On error|Cost): ")
-ROOM = re.compile(r"pycobre(\.\w+)?")
+PACKAGE = re.compile(r"pycobre(\.\w+)?")
 
 
 def to_rst(lines: list[str]) -> list[str]:
@@ -80,8 +80,8 @@ def setup_docstrings(app: Any) -> None:
         module = getattr(obj, "__module__", None)
         if here is None or module is None:
             return None
-        home, room = ROOM.match(module), ROOM.match(here)
-        return True if room is not None and (home is None or home[0] != room[0]) else None
+        home, package = PACKAGE.match(module), PACKAGE.match(here)
+        return True if package is not None and (home is None or home[0] != package[0]) else None
 
     app.connect("autodoc-process-docstring", process)
     app.connect("autodoc-skip-member", skip)

@@ -1,4 +1,4 @@
-"""Every public name exists, has a docstring, and is documented once, on the page of its room."""
+"""Every public name exists, has a docstring, and is documented once, on the page of its package."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ CONTRACT = [
 ]
 
 
-def rooms() -> list[str]:
+def packages() -> list[str]:
     """The packages, and modules beside them at the top, that name what is public in them."""
     found = [info.name for info in pkgutil.iter_modules(pycobre.__path__, "pycobre.")]
     found += [info.name for info in pkgutil.walk_packages(pycobre.__path__, "pycobre.") if info.ispkg]
@@ -57,55 +57,57 @@ def rooms() -> list[str]:
     return [name[8:] for name in libraries if hasattr(importlib.import_module(name), "__all__")]
 
 
-def home_of(value: object, room: str) -> str:
-    """The room that defines a public object; constants belong to the room that exports them."""
+def home_of(value: object, package: str) -> str:
+    """The package that defines a public object; constants belong to the package that exports them."""
     module = getattr(value, "__module__", None) or ""
-    homes = [name for name in rooms() if f"{module}.".startswith(f"pycobre.{name}.")]
-    return max(homes, key=len) if homes else room
+    homes = [name for name in packages() if f"{module}.".startswith(f"pycobre.{name}.")]
+    return max(homes, key=len) if homes else package
 
 
-@pytest.mark.parametrize("room", ["", *rooms()])
-def test_names_exist_once_and_in_order(room):
-    module = importlib.import_module(f"pycobre.{room}".rstrip("."))
+@pytest.mark.parametrize("package", ["", *packages()])
+def test_names_exist_once_and_in_order(package):
+    module = importlib.import_module(f"pycobre.{package}".rstrip("."))
     names = list(module.__all__)
     assert len(names) == len(set(names))
     missing = [name for name in names if not hasattr(module, name)]
-    assert not missing, f"pycobre.{room} exports {missing} and does not have them"
+    assert not missing, f"pycobre.{package} exports {missing} and does not have them"
     assert set(names) <= set(dir(module))
 
 
-@pytest.mark.parametrize("room", rooms())
-def test_every_public_name_has_a_docstring(room):
-    module = importlib.import_module(f"pycobre.{room}")
+@pytest.mark.parametrize("package", packages())
+def test_every_public_name_has_a_docstring(package):
+    module = importlib.import_module(f"pycobre.{package}")
     bare = []
     for name in module.__all__:
         value = getattr(module, name)
-        if not (inspect.isclass(value) or inspect.isroutine(value)) or home_of(value, room) != room:
+        if not (inspect.isclass(value) or inspect.isroutine(value)) or home_of(value, package) != package:
             continue
         if not inspect.getdoc(value) or (value.__doc__ or "").startswith(f"{name}("):
             bare.append(name)
-    assert not bare, f"pycobre.{room}: no docstring: {bare}"
+    assert not bare, f"pycobre.{package}: no docstring: {bare}"
 
 
-@pytest.mark.parametrize("room", rooms())
-def test_every_room_has_one_page_with_all_its_names(room):
-    page = API / f"{room.replace('.', '-')}.md"
+@pytest.mark.parametrize("package", packages())
+def test_every_package_has_one_page_with_all_its_names(package):
+    page = API / f"{package.replace('.', '-')}.md"
     assert page.exists(), f"write {page}, like the others: it lists the names by itself"
     everywhere = [
-        path.name for path in API.glob("*.md") if f"automodule:: pycobre.{room}\n" in path.read_text()
+        path.name for path in API.glob("*.md") if f"automodule:: pycobre.{package}\n" in path.read_text()
     ]
     assert everywhere == [page.name]
     assert ":members:\n   :imported-members:" in page.read_text()
 
 
 def test_every_name_is_public_in_its_home():
-    """The page of a room shows what the room defines: a name exported elsewhere only would be on no page."""
-    homes = {room: importlib.import_module(f"pycobre.{room}") for room in rooms()}
-    for room, module in homes.items():
+    """The page of a package shows what the package defines: a name exported elsewhere only would be on no page."""
+    homes = {package: importlib.import_module(f"pycobre.{package}") for package in packages()}
+    for package, module in homes.items():
         for name in module.__all__:
-            home = home_of(getattr(module, name), room)
-            assert home in homes, f"pycobre.{room}.{name} is defined in pycobre.{home}, which exports nothing"
-            assert name in homes[home].__all__, f"pycobre.{room}.{name} is not in pycobre.{home}.__all__"
+            home = home_of(getattr(module, name), package)
+            assert home in homes, (
+                f"pycobre.{package}.{name} is defined in pycobre.{home}, which exports nothing"
+            )
+            assert name in homes[home].__all__, f"pycobre.{package}.{name} is not in pycobre.{home}.__all__"
 
 
 def test_every_name_of_the_contract_is_there():

@@ -9,22 +9,22 @@ import pytest
 
 from pycobre._util.lazy import lazy_names
 
-ROOMS = ["pycobre.comm", "pycobre.hydro.files", "pycobre.app"]
+PACKAGES = ["pycobre.comm", "pycobre.hydro.files", "pycobre.app"]
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_no_lazy_name_is_that_of_a_module(room: str) -> None:
-    package = importlib.import_module(room)
+@pytest.mark.parametrize("name", PACKAGES)
+def test_no_lazy_name_is_that_of_a_module(name: str) -> None:
+    package = importlib.import_module(name)
     modules = {found.name for found in pkgutil.iter_modules(package.__path__)}
-    loaded_at_once = {"write_case"} if room == "pycobre.hydro.files" else set()
+    loaded_at_once = {"write_case"} if name == "pycobre.hydro.files" else set()
     assert set(package.__all__) & modules == loaded_at_once
     for name in loaded_at_once:
         assert callable(getattr(package, name))
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_all_names_are_listed_before_they_are_loaded(room: str) -> None:
-    package = importlib.import_module(room)
+@pytest.mark.parametrize("name", PACKAGES)
+def test_all_names_are_listed_before_they_are_loaded(name: str) -> None:
+    package = importlib.import_module(name)
     assert set(package.__all__) <= set(dir(package))
 
 
