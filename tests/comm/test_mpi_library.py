@@ -99,7 +99,7 @@ def test_the_launchers_program_is_found_among_the_ancestors(tmp_path: Path) -> N
 
 def test_the_systems_library_is_loaded_where_there_is_one() -> None:
     wheel, system = require_environment("mpich"), require_environment("openmpi")
-    ask = "from pycobre.comm import mpi_runtime; print(mpi_runtime._load().get_vendor()[0])"
+    ask = "from pycobre.comm.mpi import runtime; print(runtime._load().get_vendor()[0])"
     found = []
     for path in ("", str(system / "lib")):
         environ = {**os.environ, **variables("mpich"), "LD_LIBRARY_PATH": path}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import multiprocessing
 import os
 import resource
@@ -15,8 +16,10 @@ import textwrap
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import pytest
 from waiting import until_asleep, until_exists
 
@@ -26,6 +29,7 @@ from pycobre.comm import (
     CollectiveFailed,
     Communicator,
     InitializationFailed,
+    ReduceOp,
     ShmBackend,
     ShmConfig,
 )
@@ -84,7 +88,8 @@ def leave_segment(name: str, size: int) -> int:
     """What a rank 0 leaves that is killed while it waits for the others; returns its process id."""
     code = """
         import os, sys
-        from pycobre.comm import ShmConfig, shm_segment
+        from pycobre.comm import ShmConfig
+        from pycobre.comm.shm import segment as shm_segment
         name, size = sys.argv[1:]
         shm_segment._create(f"/dev/shm/{name}", ShmConfig(name, 0, int(size)))
         print(os.getpid(), flush=True)
@@ -95,12 +100,58 @@ def leave_segment(name: str, size: int) -> int:
     return int(done.stdout)
 
 
-@pytest.mark.parametrize("rank", [0, 1])
-def test_a_stale_segment(name: str, rank: int) -> None:
+def meet(name: str, size: int, *, first: int) -> list[float]:
+    """Start all ranks as threads, rank `first` before the others; what each got from an allreduce."""
+
+    def body(rank: int) -> float:
+        with start(name, rank, size) as comm:
+            total = np.zeros(1)
+            comm.allreduce(np.ones(1), total, ReduceOp.SUM)
+            return float(total[0])
+
+    with ThreadPoolExecutor(size) as pool:
+        early = pool.submit(body, first)
+        late = [pool.submit(body, rank) for rank in range(size) if rank != first]
+        return [future.result(timeout=200) for future in (early, *late)]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("size_before", [2, 3, 5])
+def test_a_stale_segment_is_replaced_in_one_try(name: str, first: int, size_before: int) -> None:
+    leave_segment(name, size_before)
+    assert meet(name, 3, first=first) == [3.0] * 3
+
+
+def test_a_stale_segment_that_rank_zero_does_not_replace(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shm_segment, "REPLACEMENT_S", 0.05)
     pid = leave_segment(name, 2)
-    text = failure_of(name, rank, 2)
-    assert f"/dev/shm/{name} was stale: process {pid}, which made it, no longer runs" in text
-    assert "It has been removed: start the run again" in text
+    path = Path("/dev/shm", name)
+    text = failure_of(name, 1, 2)
+    assert text == (
+        f"the segment {path} is stale: process {pid}, which made it, no longer runs, and rank 0 of this run did not "
+        "replace it within 0.05 s. If rank 0 died, its own output says why; else start it too."
+    )
+    assert path.exists()  # only rank 0 removes it: another rank could hit the segment that replaced it
+    path.unlink()
+
+
+def test_whoever_removes_a_name_does_not_hit_its_successor(name: str) -> None:
+    """Two remove one stale segment; the second wakes when it has been replaced."""
+    leave_segment(name, 2)
+    path = Path("/dev/shm", name)
+    stale = path.stat()
+    with path.open("rb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        late = threading.Thread(
+            target=shm_segment._unlink_if_same, args=(str(path), (stale.st_dev, stale.st_ino))
+        )
+        late.start()
+        until_asleep(os.getpid(), late.native_id)
+        path.unlink()
+        path.write_bytes(b"the successor")
+    late.join()
+    assert path.read_bytes() == b"the successor"
+    path.unlink()
 
 
 HEADER = struct.Struct(
@@ -125,6 +176,7 @@ def test_a_segment_that_does_not_fit(name: str, field: int, value: int, words: s
             fields = list(HEADER.unpack(file.read(HEADER.size)))
             assert fields[0] == b"PYCOBRE\0"
             assert fields[1:4] == [1, 2, path.stat().st_size]
+            fields[5], fields[7] = os.getpid(), shm_segment.process_start_time(os.getpid())  # its maker lives
             fields[field] = value
             file.seek(0)
             file.write(HEADER.pack(*fields))
@@ -274,7 +326,8 @@ def test_a_mount_that_is_too_small(tmp_path: Path) -> None:
     code = """
         import ctypes, os, sys
         import numpy as np
-        from pycobre.comm import AllocationFailed, ShmBackend, ShmConfig, shm_segment
+        from pycobre.comm import AllocationFailed, ShmBackend, ShmConfig
+        from pycobre.comm.shm import segment as shm_segment
         mount, size = sys.argv[1:]
         libc = ctypes.CDLL(None, use_errno=True)
         new_mount, new_user = 0x00020000, 0x10000000

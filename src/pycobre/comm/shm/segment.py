@@ -1,16 +1,21 @@
-"""Meeting in shared memory: the segment's life from creation to unlinking, and who may attach.
+"""The segment of a run from creation to unlinking, and who may attach.
 
 Rank 0 makes the segment without a name, reserves its space and lays it out, and only then links it under its
-name, which fails if the name is taken. So nobody sees half a segment, and a rank 0 that dies while making it
+name, which fails if the name is taken. So no rank sees half a segment, and a rank 0 that dies while making it
 leaves nothing. The others look for the name, check what they find and claim their rank in it. When all have,
 rank 0 unlinks the name: from then on the kernel frees the memory when the last process is gone, however it
-went. Until then every attached rank that sees the start fail removes the name, and so does whoever comes
-later and finds its maker gone.
+went. Until then every attached rank that sees the start fail removes the name.
+
+A stale segment, whose maker died during its start, is replaced: rank 0 removes it and links its own, and the others
+wait for that. Whoever removes a name holds a lock on the file that it believes to be there, so that nobody removes
+the segment that has just replaced it.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
+import logging
 import mmap
 import os
 import stat
@@ -28,11 +33,15 @@ from pycobre.comm.fold import ReduceOp
 from pycobre.comm.shm.failure import START, collective_failed
 from pycobre.errors import AllocationFailed, CollectiveFailed, InitializationFailed
 
+log = logging.getLogger("pycobre.comm")
+
 # Where segments live. Tests put them elsewhere.
 DIRECTORY = "/dev/shm"
 
 _ATTACHED = 2  # of the states in shm_layout.h; absent and claimed come before it
 _SLOT_BUDGET = 16 << 20
+# How long a rank waits for rank 0 to replace a stale segment. If it was this run's rank 0 that died, nobody will.
+REPLACEMENT_S = 10.0
 _NOT_OURS = "it does not start with pycobre's mark"
 _REFUSED = (errno.ENOSPC, errno.ENOMEM, errno.EFBIG, errno.EDQUOT, errno.EOVERFLOW)
 
@@ -102,10 +111,20 @@ def _identity(found: os.stat_result) -> tuple[int, int]:
 
 
 def _unlink_if_same(path: str, identity: tuple[int, int]) -> None:
-    """Remove a name unless it has come to mean another file."""
+    """Remove a name unless it has come to mean another file.
+
+    A name is only given to a file while it is free, so once we hold the lock of the file that has it, nobody else can
+    make it mean another one before we have removed it.
+    """
     with suppress(FileNotFoundError):
-        if _identity(os.stat(path)) == identity:
-            os.unlink(path)
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            if _identity(os.fstat(descriptor)) == identity:
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                if _identity(os.stat(path)) == identity:
+                    os.unlink(path)
+        finally:
+            os.close(descriptor)
 
 
 def _create(path: str, config: ShmConfig) -> _Segment:
@@ -117,27 +136,42 @@ def _create(path: str, config: ShmConfig) -> _Segment:
         start_time = process_start_time(os.getpid())
         native.format_segment(memory, config.size, capacity, start_time or 0, _pid_namespace())
         channel = _claim(memory, config)
-        directory = os.open(DIRECTORY, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            # With a directory descriptor Python uses linkat and follows the link to the nameless file.
-            os.link(f"/proc/self/fd/{descriptor}", os.path.basename(path), dst_dir_fd=directory)
-        except FileExistsError as error:
-            raise InitializationFailed("shm", _describe_existing(path)) from error
-        finally:
-            os.close(directory)
+        while not _link(descriptor, path):
+            problem = _replace_stale(path)
+            if problem is not None:
+                raise InitializationFailed("shm", problem)
         return _Segment(path, _identity(os.fstat(descriptor)), channel)
     finally:
         os.close(descriptor)
 
 
+def _link(descriptor: int, path: str) -> bool:
+    """Give a nameless file its name; False if that is taken."""
+    directory = os.open(DIRECTORY, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        # With a directory descriptor Python uses linkat and follows the link to the nameless file.
+        os.link(f"/proc/self/fd/{descriptor}", os.path.basename(path), dst_dir_fd=directory)
+    except FileExistsError:
+        return False
+    finally:
+        os.close(directory)
+    return True
+
+
 def _attach(path: str, config: ShmConfig, deadline: float) -> _Segment:
+    found_stale: float | None = None
     for _ in _backoff(deadline):
         try:
             descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         except FileNotFoundError:
             continue
         try:
-            total = _check_segment(path, descriptor, config)
+            total, stale_process = _check_segment(path, descriptor, config)
+            if stale_process is not None:
+                found_stale = time.monotonic() if found_stale is None else found_stale
+                if time.monotonic() < min(deadline, found_stale + REPLACEMENT_S):
+                    continue
+                raise InitializationFailed("shm", _not_replaced(path, stale_process, config))
             memory = mmap.mmap(descriptor, total)
             return _Segment(path, _identity(os.fstat(descriptor)), _claim(memory, config))
         finally:
@@ -149,8 +183,8 @@ def _attach(path: str, config: ShmConfig, deadline: float) -> _Segment:
     )
 
 
-def _check_segment(path: str, descriptor: int, config: ShmConfig) -> int:
-    """Refuse a segment that rank 0 of this run cannot have made; return its size in bytes."""
+def _check_segment(path: str, descriptor: int, config: ShmConfig) -> tuple[int, int | None]:
+    """Refuse a segment that rank 0 of this run cannot have made; return its size, and its maker if that has died."""
     found = os.fstat(descriptor)
     header = native.read_header(os.pread(descriptor, native.HEADER_BYTES, 0))
     if found.st_uid != os.geteuid():
@@ -163,27 +197,29 @@ def _check_segment(path: str, descriptor: int, config: ShmConfig) -> int:
         version, size, total, pid, start_time, namespace = header
         if version != native.VERSION:
             problem = f"has layout version {version}, expected {native.VERSION}: use one pycobre on all ranks"
+        elif namespace != _pid_namespace():
+            problem = "was made in another pid namespace: all ranks must run in one container"
+        elif process_start_time(pid) != start_time:
+            return total, pid
         elif size != config.size:
             problem = (
                 f"is for {size} ranks, expected {config.size}: COBRE_SHM_SIZE must be the same everywhere"
             )
         elif total != found.st_size:
             problem = f"is damaged: expected {total} bytes, got {found.st_size}"
-        elif namespace != _pid_namespace():
-            problem = "was made in another pid namespace: all ranks must run in one container"
-        elif process_start_time(pid) != start_time:
-            raise InitializationFailed("shm", _remove_stale(path, found, pid))
         else:
-            return total
+            return total, None
     raise InitializationFailed("shm", f"the segment {path} {problem}. {_way_out(path)}")
 
 
-def _describe_existing(path: str) -> str:
-    """Why rank 0 found its name taken."""
+def _replace_stale(path: str) -> str | None:
+    """Remove a stale segment under rank 0's name; if it is something else, say what, in words."""
     try:
         with open(path, "rb") as file:
             header = native.read_header(file.read(native.HEADER_BYTES))
             found = os.fstat(file.fileno())
+    except FileNotFoundError:
+        return None  # removed meanwhile
     except OSError as error:
         return f"a segment {path} exists already and cannot be read ({error}). {_way_out(path)}"
     if header is None:
@@ -191,19 +227,20 @@ def _describe_existing(path: str) -> str:
     pid, start_time, namespace = header[3:]
     ours = found.st_uid == os.geteuid() and namespace == _pid_namespace()
     if ours and process_start_time(pid) != start_time:
-        return _remove_stale(path, found, pid)
+        log.info("shm: the segment %s of process %d, which no longer runs, is replaced", path, pid)
+        _unlink_if_same(path, _identity(found))
+        return None
     return (
         f"the segment {path} exists already and is in use: process {pid} is starting a run with it. "
         "Choose another COBRE_SHM_NAME."
     )
 
 
-def _remove_stale(path: str, found: os.stat_result, pid: int) -> str:
-    """Remove what a rank 0 that died during its start has left, and say so."""
-    _unlink_if_same(path, _identity(found))
+def _not_replaced(path: str, pid: int, config: ShmConfig) -> str:
+    waited = min(REPLACEMENT_S, config.timeout_s)
     return (
-        f"the segment {path} was stale: process {pid}, which made it, no longer runs. It has been removed: "
-        "start the run again."
+        f"the segment {path} is stale: process {pid}, which made it, no longer runs, and rank 0 of this run did not "
+        f"replace it within {waited:g} s. If rank 0 died, its own output says why; else start it too."
     )
 
 
