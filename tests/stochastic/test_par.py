@@ -147,3 +147,20 @@ def test_a_year_that_repeats_is_the_end_of_many_years() -> None:
     rho1 = a / (1.0 - b)
     expected = np.sqrt(1.0 - a * rho1 - b * (a * rho1 + b))
     assert periodic_residual_ratio(np.tile([[[a], [b]]], (12, 1, 1))) == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_season_with_one_value_in_most_years_is_constant() -> None:
+    draw = np.random.default_rng(8)
+    season = np.tile(np.arange(2), 40)
+    values = draw.uniform(5.0, 9.0, 80)
+    values[season == 1] = np.where(np.arange(40) < 21, 3.0, values[season == 1])
+    fit = fit_par(values, season, 2, max_order=2)
+    assert fit.std[0] > 0.0
+    assert fit.std[1] == 0.0
+    assert fit.coefficients[1].size == 0
+    assert fit.mean[1] == pytest.approx(values[season == 1].mean())
+    left = np.stack([fit.residuals(values, season), draw.normal(size=80)])
+    assert residual_correlation(left[:, season == 1])[0, 1] == 0.0
+    half = values.copy()
+    half[np.flatnonzero(season == 1)[20]] = 4.0  # 20 of 40 are not more than half
+    assert fit_par(half, season, 2, max_order=2).std[1] > 0.0

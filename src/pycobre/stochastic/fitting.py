@@ -7,7 +7,9 @@ with the season k periods before it,
 
 and the last one of order k is the partial autocorrelation of lag k. The order is the largest lag whose
 partial autocorrelation leaves the 95 % band ±1.96/√n. A model whose past inflows would act with the wrong
-sign, directly or through the seasons between, is refitted with a smaller order until none does.
+sign, directly or through the seasons between, is refitted with a smaller order until none does. A season in
+which one value makes up more than half of the observations is constant: its deviation, its order and its
+correlations are 0.
 """
 
 from __future__ import annotations
@@ -80,7 +82,7 @@ def fit_par(
         mine = values[season == s]
         if mine.size:
             mean[s] = mine.mean()
-            std[s] = float(np.sqrt(((mine - mean[s]) ** 2).mean()))
+            std[s] = 0.0 if _constant(mine) else float(np.sqrt(((mine - mean[s]) ** 2).mean()))
     correlations = (kind or Correlations)(values, season, seasons, mean, std)
     limit = np.full(seasons, max_order)
     phi = [correlations.fit(s, max_order) for s in range(seasons)]
@@ -90,6 +92,11 @@ def fit_par(
             phi[s] = np.zeros(0)
     _reduce(correlations, phi, limit, std)
     return SeasonalFit(mean, std, tuple(phi), correlations.annual())
+
+
+def _constant(values: F64) -> bool:
+    """Whether one value makes up more than half of the observations: such a season has no noise and no memory."""
+    return bool(2 * np.unique(values, return_counts=True)[1].max() > values.size)
 
 
 def residual_correlation(residuals: F64) -> F64:
