@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pycobre import errors
-from pycobre._util.error_record import MAX_RECORD_BYTES, decode_error, encode_error
+from pycobre._util.error_record import MAX_RECORD_BYTES, decode_error, encode_error, mark_origin, origin_of
 from pycobre.errors import CaseError, CobreError, CollectiveFailed, CommError, SolverError, WorkerError
 from pycobre.hydro.model.findings import Finding, Layer, Severity
 
@@ -187,7 +187,7 @@ class Malicious:
 
 
 def record(**changes: Any) -> bytes:
-    document = {"class": "ValueError", "args": ["x"], "fields": {}, "notes": []} | changes
+    document = {"class": "ValueError", "args": ["x"], "fields": {}, "notes": [], "origin": None} | changes
     return json.dumps(document).encode()
 
 
@@ -198,9 +198,9 @@ MALFORMED = {
     "not UTF-8": (b"\xff\xfe\xfa", "expected JSON"),
     "deep nesting": (b"[" * 100_000, "expected JSON"),
     "endless number": (b"9" * 100_000, "expected JSON"),
-    "a list": (b"[]", "expected an object of class, args, fields and notes"),
-    "keys missing": (b"{}", "expected an object of class, args, fields and notes"),
-    "one key more": (record(module="os"), "expected an object of class, args, fields and notes"),
+    "a list": (b"[]", "expected an object of class, args, fields, notes and origin"),
+    "keys missing": (b"{}", "expected an object of class, args, fields, notes and origin"),
+    "one key more": (record(module="os"), "expected an object of class, args, fields, notes and origin"),
     "class of another module": (record(**{"class": "os.system"}), "got 'os.system'"),
     "function": (record(**{"class": "eval"}), "a known class of errors, got 'eval'"),
     "an end of the process": (record(**{"class": "SystemExit"}), "got 'SystemExit'"),
@@ -221,6 +221,7 @@ MALFORMED = {
         "int, got 'True'",
     ),
     "notes": (record(notes=[1]), "expected str, got '1'"),
+    "origin": (record(origin="me"), "expected int or NoneType, got 'me'"),
     "inner error": (
         record(**{"class": "WorkerError", "fields": {"rank": 0, "exit_code": 1, "inner": {"class": "exec"}}}),
         "WorkerError with fields as declared",
@@ -242,6 +243,13 @@ def test_a_malformed_record_is_a_named_error(data, text):
     assert str(found).startswith("the error record of rank 3: expected ")
     assert text in str(found)
     assert len(str(found)) < 400
+
+
+@pytest.mark.parametrize("error", [ValueError("x"), CaseError("y"), _ForeignError("z")], ids=repr)
+def test_the_rank_that_raised_an_error_travels_with_it(error):
+    assert origin_of(decode_error(encode_error(error), "rank 1")) is None
+    once = decode_error(encode_error(mark_origin(error, 3)), "rank 1")
+    assert origin_of(decode_error(encode_error(once), "rank 2")) == 3
 
 
 def test_a_pickle_is_not_read(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 from run_helpers import options, problem, segments, workers_alive
 
 import pycobre
-from pycobre.errors import CollectiveFailed, InitializationFailed, SolverError, WorkerError
+from pycobre.errors import CollectiveFailed, InitializationFailed, OutputError, SolverError, WorkerError
 from pycobre.events import Event, IterationFinished
 from pycobre.launch import launcher as launch
 from pycobre.problem import Graph, build
@@ -82,6 +82,37 @@ def test_an_error_inside_a_worker_comes_back_as_itself() -> None:
     assert caught.value.inner.status == "infeasible"
     with pytest.raises(SolverError, match="asks_too_much"):
         pycobre.train(broken, options=options(5))
+
+
+@pytest.mark.parametrize("backend", ["shm", "tcp"])
+def test_a_full_disk_is_blamed_on_the_worker_that_writes(
+    backend: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """All ranks raise what rank 0 could not write; rank 0 is made to report last."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import errno, os\n"
+        "def full(descriptor): raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))\n"
+        "os.fsync = full\n"
+        f"if os.environ.get('COBRE_{backend.upper()}_RANK') == '0':\n"
+        "    import pycobre.launch.channel as c, time\n"
+        "    send = c.Channel.send\n"
+        "    def late(self, kind, payload):\n"
+        "        if kind == c.Kind.ERROR: time.sleep(1.0)\n"
+        "        send(self, kind, payload)\n"
+        "    c.Channel.send = late\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(WorkerError, match=r"worker 0 .*No space left on device") as caught:
+        pycobre.train(
+            problem(),
+            options=options(5),
+            backend=backend,
+            num_workers=3,
+            output=tmp_path / "out",
+            checkpoint_iterations=1,
+        )
+    assert isinstance(caught.value.inner, OutputError)
+    assert caught.value.rank == 0
 
 
 def test_an_interpreter_that_cannot_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

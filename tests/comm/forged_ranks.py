@@ -38,8 +38,10 @@ def messages(path: str) -> dict[str, tuple[int, bytes]]:
     forged = {
         "a pickle": attack,
         "a pickle as the error": b"\1" + attack,
-        "an error of a foreign class": b"\1" + b'{"class":"os.system","args":["x"],"fields":{},"notes":[]}',
-        "an error that ends the process": b"\1" + b'{"class":"SystemExit","args":[0],"fields":{},"notes":[]}',
+        "an error of a foreign class": b"\1"
+        + b'{"class":"os.system","args":["x"],"fields":{},"notes":[],"origin":null}',
+        "an error that ends the process": b"\1"
+        + b'{"class":"SystemExit","args":[0],"fields":{},"notes":[],"origin":null}',
         "half a record": b"\1" + encode_error(OutputError("disk full"))[:-9],
         "an unknown status": b"\7data",
         "nothing": b"",

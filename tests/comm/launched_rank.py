@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 
-from pycobre._util.error_record import encode_error
+from pycobre._util.error_record import encode_error, mark_origin
 from pycobre.errors import CollectiveFailed
 from pycobre.launch.channel import PAYLOAD_FD_VARIABLE, Channel, Kind
 
@@ -16,6 +16,7 @@ def main() -> int:
     stop = threading.Event()
     channel = Channel.inherited(stop.set, lambda: os._exit(70))
     assert channel is not None
+    channel.wait_for_payload()
     descriptor = int(os.environ[PAYLOAD_FD_VARIABLE])
     script = json.loads(os.pread(descriptor, 1 << 20, 0))
     backend = os.environ["COBRE_COMM_BACKEND"].upper()
@@ -24,6 +25,9 @@ def main() -> int:
     channel.send(Kind.EVENT, f"hello from {rank} of {os.environ[f'COBRE_{backend}_SIZE']}".encode())
     if action == "raise":
         channel.send(Kind.ERROR, encode_error(ValueError("no water")))
+        return 1
+    if action == "relay":  # an error that rank 0 raised and all ranks raise
+        channel.send(Kind.ERROR, encode_error(mark_origin(ValueError("disk full"), 0)))
         return 1
     if action == "echo":
         error = CollectiveFailed("barrier", 0, "rank 1 stalled", rank=1)

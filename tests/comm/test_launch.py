@@ -75,6 +75,23 @@ def test_a_raised_exception_comes_back_as_itself() -> None:
     assert gone(group)
 
 
+@pytest.mark.usefixtures("long_grace")
+@pytest.mark.parametrize("first", ["raise", "wait"])
+def test_an_error_that_all_ranks_raise_is_blamed_on_the_rank_that_raised_it(
+    first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if first == "wait":  # the rank at fault does not report: it is ended when the grace is over
+        monkeypatch.setattr(launch, "GRACE_S", 0.2)
+    with (
+        start(3, **{"0": first, "1": "relay", "2": "relay"}) as group,
+        pytest.raises(WorkerError) as caught,
+    ):
+        collect(group)
+    assert caught.value.rank == 0
+    assert str(caught.value.inner) == ("no water" if first == "raise" else "disk full")
+    assert gone(group)
+
+
 FORGED = {
     "a pickle as the error": (Kind.ERROR, PICKLE, "CommError: the error record of rank 1: expected JSON"),
     "an unknown kind": (

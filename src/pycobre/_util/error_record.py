@@ -19,7 +19,14 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 from pycobre import errors
 from pycobre.errors import CobreError, CommError
 
-__all__ = ["MAX_RECORD_BYTES", "carried_by_errors", "decode_error", "encode_error"]
+__all__ = [
+    "MAX_RECORD_BYTES",
+    "carried_by_errors",
+    "decode_error",
+    "encode_error",
+    "mark_origin",
+    "origin_of",
+]
 
 MAX_RECORD_BYTES = 16 << 20
 """No longer record is written or read: of an error that would need one, only the start of its text travels."""
@@ -41,6 +48,8 @@ _BUILTINS = {
 # Neither SystemExit nor KeyboardInterrupt: a record must not be able to end the process that reads it.
 _CLASSES: dict[str, type[Exception]] = {name: getattr(errors, name) for name in errors.__all__} | _BUILTINS
 
+_ORIGIN = "_origin_rank"
+
 _VALUE_CLASSES: dict[str, type] = {}
 
 T = TypeVar("T")
@@ -54,6 +63,17 @@ def carried_by_errors(cls: type[T]) -> type[T]:
     """Let the fields of errors hold instances of a frozen dataclass of texts, numbers and enumerations."""
     _VALUE_CLASSES[cls.__name__] = cls
     return cls
+
+
+def mark_origin(error: Exception, rank: int) -> Exception:
+    """Note which rank raised an error that all ranks raise; it travels with the error."""
+    error.__dict__[_ORIGIN] = rank
+    return error
+
+
+def origin_of(error: BaseException | None) -> int | None:
+    """The rank that raised an error first, where that was noted."""
+    return getattr(error, _ORIGIN, None)
 
 
 def encode_error(error: BaseException) -> bytes:
@@ -98,7 +118,8 @@ def _record(error: BaseException, depth: int) -> dict[str, Any]:
         "class": name,
         "args": [_plain(value, depth) for value in arguments],
         "fields": {field: _plain(getattr(error, field), depth) for field in _declared(kind)},
-        "notes": [str(note)[:_MAX_TEXT] for note in getattr(error, "__notes__", ())],
+        "notes": _notes(error),
+        "origin": origin_of(error),
     }
 
 
@@ -109,8 +130,12 @@ def _as_text(error: BaseException) -> dict[str, Any]:
     except Exception as failure:  # noqa: BLE001 - a foreign class may raise anything from its __str__
         text = f"(its text cannot be given: {type(failure).__name__})"
     said = f"{type(error).__qualname__}: {text}"[:_MAX_TEXT]
-    notes = [str(note)[:_MAX_TEXT] for note in getattr(error, "__notes__", ())]
-    return {"class": "RuntimeError", "args": [said], "fields": {}, "notes": notes}
+    notes, origin = _notes(error), origin_of(error)
+    return {"class": "RuntimeError", "args": [said], "fields": {}, "notes": notes, "origin": origin}
+
+
+def _notes(error: BaseException) -> list[str]:
+    return [str(note)[:_MAX_TEXT] for note in getattr(error, "__notes__", ())]
 
 
 def _plain(value: object, depth: int) -> Any:
@@ -139,8 +164,8 @@ def _declared(kind: type) -> dict[str, Any]:
 
 
 def _error(document: object, depth: int) -> Exception:
-    if not isinstance(document, dict) or document.keys() != {"class", "args", "fields", "notes"}:
-        raise _MalformedRecordError("an object of class, args, fields and notes, got another value")
+    if not isinstance(document, dict) or document.keys() != {"class", "args", "fields", "notes", "origin"}:
+        raise _MalformedRecordError("an object of class, args, fields, notes and origin, got another value")
     kind = _CLASSES.get(document["class"]) if isinstance(document["class"], str) else None
     if kind is None or depth < 0:
         raise _MalformedRecordError(f"a known class of errors, got {str(document['class'])[:80]!r}")
@@ -150,7 +175,8 @@ def _error(document: object, depth: int) -> Exception:
     error.__dict__.update(values)
     for note in _checked(tuple[str, ...], document["notes"], depth):
         error.add_note(note)
-    return error
+    origin = _checked(int | None, document["origin"], depth)
+    return error if origin is None else mark_origin(error, origin)
 
 
 def _made(kind: type[Exception], arguments: tuple[Any, ...]) -> Exception:

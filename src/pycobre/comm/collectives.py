@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre._util.error_record import decode_error, encode_error
+from pycobre._util.error_record import decode_error, encode_error, mark_origin
 from pycobre.comm.api import Communicator
 from pycobre.errors import CobreError, CollectiveFailed, CommError
 
@@ -85,7 +85,7 @@ def broadcast_bytes(comm: Communicator, data: bytes, root: int = 0) -> bytes:
 def broadcast_error(comm: Communicator, error: Exception | None, root: int) -> Exception:
     """The error that rank `root` has, on every rank; the others pass None."""
     record = broadcast_bytes(comm, b"" if error is None else encode_error(error), root)
-    return error if error is not None else decode_error(record, f"rank {root}")
+    return error if error is not None else mark_origin(decode_error(record, f"rank {root}"), root)
 
 
 def broadcast_result(comm: Communicator, produce: Callable[[], bytes]) -> bytes:
@@ -109,7 +109,7 @@ def broadcast_result(comm: Communicator, produce: Callable[[], bytes]) -> bytes:
         raise error
     status, data = message[:1], message[1:]
     if status == _ERROR:
-        raise decode_error(data, "rank 0")
+        raise mark_origin(decode_error(data, "rank 0"), 0)
     if status != _DATA:
         raise CollectiveFailed(
             "broadcast", 0, f"the status byte of rank 0: expected 0 or 1, got {message[:40]!r}", rank=0

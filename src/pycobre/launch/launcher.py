@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-from pycobre._util.error_record import decode_error
+from pycobre._util.error_record import decode_error, origin_of
 from pycobre._util.pidfd import open_pidfd
 from pycobre.comm.config import ShmConfig, TcpConfig
 from pycobre.comm.failure import did_not_end, rank_name
@@ -290,7 +290,11 @@ class RankGroup:
             return None
         own = [rank for rank in failed if not isinstance(rank.error, CollectiveFailed)]
         if own:
-            return WorkerError(own[0].rank, own[0].exit_code, own[0].error)
+            first = own[0]
+            origin = origin_of(first.error)
+            if origin is not None and 0 <= origin < len(self.ranks):  # all ranks raise it, in whatever order
+                first = self.ranks[origin]
+            return WorkerError(first.rank, first.exit_code, first.error or own[0].error)
         for rank in failed:
             if isinstance(rank.error, CollectiveFailed) and rank.error.rank is not None:
                 return WorkerError(rank.error.rank, None, rank.error)
