@@ -219,7 +219,7 @@ def _resume(directory: Path, study: Study, comm: Communicator, faults: list[str]
         faults.extend(found)
         if state.fingerprint != study.problem.fingerprint:
             refuse_another_case(directory.parent, study.metadata)
-        state.check(study.problem, study.options.key())
+        state.check(study.problem, study.options)
         return pack_checkpoint(state)
 
     return unpack_checkpoint(broadcast_result(comm, produce), str(directory))

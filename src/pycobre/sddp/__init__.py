@@ -7,7 +7,7 @@ stored              policies and checkpoints as they are read, every entry check
 node_keys           nodes by key, positions by `index`
 plan · openings     a problem ordered for solving                      prepared   plan, openings and engine together
 forward · starts    trajectories, and where their solves start         subproblems   solves by node and scenario
-risk · stopping · sampling · selection · interior · options    choices, each a small interface with a few classes
+risk · stopping · sampling · selection · interior · trajectories · options    choices, each a few small classes
 codec               options as JSON values                             memory     bytes before a run
 split · error_agreement     work by rank, errors that reach all ranks  numbers    sums in a fixed order
 timing · reporter   seconds per rank, events to the listener
@@ -52,6 +52,7 @@ from pycobre.sddp.timing import TimingTable
 from pycobre.sddp.training.outcome import Checkpointer, Receipt, TrainingOutcome
 from pycobre.sddp.training.state import History, TrainingState
 from pycobre.sddp.training.train import train
+from pycobre.sddp.trajectories import GrowingTrajectories
 
 __all__ = [
     "AllOf",
@@ -68,6 +69,7 @@ __all__ = [
     "Expectation",
     "FixedSet",
     "Gap",
+    "GrowingTrajectories",
     "Historical",
     "History",
     "InSample",

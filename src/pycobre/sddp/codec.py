@@ -13,6 +13,7 @@ from pycobre.errors import OptionError
 from pycobre.sddp import risk, selection, stopping
 from pycobre.sddp.interior import InteriorPoints
 from pycobre.sddp.options import TrainOptions
+from pycobre.sddp.trajectories import GrowingTrajectories
 from pycobre.solver.api import SolverOptions
 
 __all__ = ["decode_options", "encode_options"]
@@ -36,6 +37,7 @@ _CLASSES: dict[str, type[Any]] = {
         selection.LimitedMemoryLevel1,
         selection.Domination,
         InteriorPoints,
+        GrowingTrajectories,
         SolverOptions,
         TrainOptions,
     )

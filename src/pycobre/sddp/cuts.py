@@ -2,11 +2,13 @@
 
 The numbers live in a shared region that the leader writes and everybody reads. A slot keeps its meaning for
 the whole run; slots are handed out in the order (iteration, depth from the last to the first, trajectory), so
-they do not depend on who computed what. On a linear graph slot = (iteration − 1) · M + trajectory.
+they do not depend on who computed what. On a linear graph with M trajectories in every iteration
+slot = (iteration − 1) · M + trajectory.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -124,6 +126,12 @@ class CutPool:
             for node in plan.nodes
             if node.has_future
         }
+
+    @staticmethod
+    def of_all_nodes(pools: Mapping[int, CutPool], plan: Plan) -> tuple[Cuts, ...]:
+        """The cuts of every node, none where nothing follows."""
+        nothing = Cuts.none(plan.states)
+        return tuple(pools[node.index].cuts() if node.index in pools else nothing for node in plan.nodes)
 
     @property
     def capacity(self) -> int:

@@ -16,6 +16,7 @@ from pycobre.sddp.node_keys import node_position
 from pycobre.sddp.risk import Expectation, RiskMeasure
 from pycobre.sddp.selection import Selection
 from pycobre.sddp.stopping import IterationLimit, StoppingRule
+from pycobre.sddp.trajectories import GrowingTrajectories
 from pycobre.solver.api import SolverOptions
 from pycobre.stochastic.streams import DEFAULT_SEED
 
@@ -36,13 +37,14 @@ class TrainOptions:
     root_risk: RiskMeasure = field(default_factory=Expectation)  #: over the outcomes of the first node
     lazy: bool = True  #: LPs start with a few cuts and take in violated ones; False: every LP holds all cuts
     selection: Selection | None = None  #: switches cuts off by a rule; None keeps all of them in play
-    interior: InteriorPoints | None = None
-    """Where the backward pass solves: between trial points and the middle of the bounds; None: at trial points."""
     seed: int = DEFAULT_SEED  #: of the in-sample forward paths
     max_depth: int | None = None  #: longest in-sample path on a cyclic graph
     persistence: float = 0.0  #: see `InSample`: above 0 favours extremes, and biases the upper bound
     threads: int = 1  #: of each rank
     solver: SolverOptions = field(default_factory=SolverOptions)
+    interior: InteriorPoints | None = None
+    """Where the backward pass solves: between trial points and the middle of the bounds; None: at trial points."""
+    trajectories: GrowingTrajectories | None = None  #: fewer than M at first; None: M in every iteration
 
     def __post_init__(self) -> None:
         for name in ("forward_passes", "threads"):
@@ -61,6 +63,11 @@ class TrainOptions:
                 f"selection: expected a Selection or None, got {type(self.selection).__name__}. "
                 "Use Level1() or LimitedMemoryLevel1()."
             )
+        if self.trajectories is not None and not isinstance(self.trajectories, GrowingTrajectories):
+            raise OptionError(
+                f"trajectories: expected GrowingTrajectories or None, got {type(self.trajectories).__name__}. "
+                "The number of all trajectories is forward_passes."
+            )
         if self.interior is not None and not isinstance(self.interior, InteriorPoints):
             raise OptionError(
                 f"interior: expected InteriorPoints or None, got {type(self.interior).__name__}. "
@@ -75,6 +82,12 @@ class TrainOptions:
         for measure in (*measures, self.root_risk):
             if not isinstance(measure, RiskMeasure):
                 raise OptionError(f"risk: expected a RiskMeasure, got {type(measure).__name__}.")
+
+    def trajectories_in(self, iteration: int) -> int:
+        """Trajectories of an iteration, counted from 1."""
+        if self.trajectories is None:
+            return self.forward_passes
+        return self.trajectories.count(iteration, self.forward_passes)
 
     def measures(self, problem: Problem) -> dict[int, RiskMeasure]:
         """The measure of every node and of the root; names that do not exist raise OptionError."""
@@ -94,6 +107,7 @@ class TrainOptions:
         solver = {item.name: getattr(self.solver, item.name) for item in fields(self.solver)}
         said = {
             "forward_passes": self.forward_passes,
+            "trajectories": self.trajectories,
             "risk": self.risk,
             "root_risk": self.root_risk,
             "lazy": self.lazy,

@@ -398,6 +398,9 @@ def counts(config: Config, stages: tuple[Stage, ...]) -> Findings:
         given.append(("simulation.selection.num_scenarios", simulation.selection.num_scenarios, MOST))
     if training.interior_points is not None:
         given.append(("training.interior_points.last", training.interior_points.last, None))
+    if (growing := training.growing_trajectories) is not None:
+        given.append(("training.growing_trajectories.initial", growing.initial, None))
+        given.append(("training.growing_trajectories.every", growing.every, None))
     for where, value, most in given:
         if value is not None and value < 1:
             yield error(PHYSICAL, "count", "config", "a count is at least 1", where=where, value=value)

@@ -227,6 +227,14 @@ class InteriorPointsConfig:
 
 
 @record
+class GrowingTrajectoriesConfig:
+    """`initial` forward passes for `every` iterations, then twice as many, up to all. Not known to Cobre."""
+
+    initial: int = 1
+    every: int = 5
+
+
+@record
 class TrainingConfig:
     """How the policy is made. `tree_seed` None means 42; it also drives in-sample forward draws."""
 
@@ -238,6 +246,7 @@ class TrainingConfig:
     scenario_source: ScenarioSource | None = None
     cut_selection: CutSelectionConfig = field(default_factory=CutSelectionConfig)
     interior_points: InteriorPointsConfig | None = None
+    growing_trajectories: GrowingTrajectoriesConfig | None = None
     solver: TrainingSolverConfig = field(default_factory=TrainingSolverConfig)
     parallelism: ParallelismConfig = field(default_factory=ParallelismConfig)
 

@@ -12,6 +12,7 @@ from pycobre.sddp import (
     Domination,
     Expectation,
     Gap,
+    GrowingTrajectories,
     InteriorPoints,
     IterationLimit,
     Level1,
@@ -44,6 +45,7 @@ def train_options(model: HydroModel) -> TrainOptions:
         root_risk=_measure(stages[0].risk_measure),
         selection=_selection(training.cut_selection),
         interior=_interior(training.interior_points),
+        trajectories=_trajectories(training.growing_trajectories),
         seed=model.seed,
     )
 
@@ -76,6 +78,10 @@ def _stopping(training: settings.TrainingConfig) -> StoppingRule:
 def _interior(given: settings.InteriorPointsConfig | None) -> InteriorPoints | None:
     """None, the default, makes cuts at trial points as Cobre does, so that its bounds are reproduced."""
     return None if given is None else InteriorPoints(given.initial, given.decay, given.last)
+
+
+def _trajectories(given: settings.GrowingTrajectoriesConfig | None) -> GrowingTrajectories | None:
+    return None if given is None else GrowingTrajectories(given.initial, given.every)
 
 
 def _selection(given: settings.CutSelectionConfig) -> Selection | None:

@@ -17,6 +17,7 @@ from pycobre._util.frozen import frozen
 from pycobre.problem import ROOT, Problem
 from pycobre.sddp.numbers import ordered_sum, spread
 from pycobre.sddp.openings import Openings
+from pycobre.sddp.options import TrainOptions
 from pycobre.sddp.plan import Plan
 from pycobre.sddp.risk import Expectation, RiskMeasure
 from pycobre.sddp.sampling import InSample, Sampler
@@ -94,7 +95,7 @@ def bound_above_cost(
     measures: Mapping[int, RiskMeasure],
     sampler: Sampler,
     progress: Progress,
-    forward_passes: int,
+    options: TrainOptions,
 ) -> str | None:
     """A warning when the bound is above what the policies of the later iterations cost when simulated.
 
@@ -109,7 +110,7 @@ def bound_above_cost(
         return None
     begin = progress.iteration // 2
     later, within = progress.upper_bounds[begin:], progress.stds[begin:]
-    samples = len(later) * forward_passes
+    samples = sum(options.trajectories_in(k) for k in range(begin + 1, progress.iteration + 1))
     certain = all(node.noise.openings == 1 for node in problem.nodes) and len(problem.arcs) == len(
         problem.nodes
     )

@@ -106,6 +106,27 @@ class TrainingLog:
             exchange_s=exchange_s,
         )
 
+    def record(
+        self,
+        bound: float,
+        upper: Spread,
+        *,
+        cuts_added: int,
+        cuts_total: int,
+        lp_solves: int,
+        simplex_iterations: int,
+    ) -> None:
+        """The numbers of an iteration, but for its active cuts and seconds, which come after the selection."""
+        history = self.history
+        history.lower_bound.append(bound)
+        history.upper_bound.append(upper.mean)
+        history.upper_bound_std.append(upper.std)
+        history.upper_bound_half_width.append(upper.half_width)
+        history.cuts_added.append(cuts_added)
+        history.cuts_total.append(cuts_total)
+        history.lp_solves.append(lp_solves)
+        history.simplex_iterations.append(simplex_iterations)
+
     def selection_finished(self, *, active: int, elapsed_s: float) -> None:
         self._reporter.emit(
             SelectionFinished,

@@ -20,6 +20,7 @@ from pycobre.comm.collectives import gather_rows
 from pycobre.errors import PolicyError
 from pycobre.problem import Problem
 from pycobre.sddp.cuts import Cuts
+from pycobre.sddp.options import TrainOptions
 from pycobre.sddp.split import Split
 from pycobre.sddp.starts import Starts
 from pycobre.sddp.stopping import relative_gap
@@ -116,7 +117,7 @@ class TrainingState:
     def iteration(self) -> int:
         return len(self.history)
 
-    def check(self, problem: Problem, options: Mapping[str, str]) -> None:
+    def check(self, problem: Problem, options: TrainOptions) -> None:
         """Refuse to go on with another problem or with options that would change the bits."""
         if problem.fingerprint != self.fingerprint:
             raise PolicyError(
@@ -124,10 +125,11 @@ class TrainingState:
                 f"{problem.fingerprint[:12]}…: the problem has changed. "
                 "Train afresh, or warm-start from its policy."
             )
+        now = options.key()
         changed = [
-            f"{name} was {self.options.get(name, 'not set')}, is {options.get(name, 'not set')}"
-            for name in sorted({*self.options, *options})
-            if self.options.get(name) != options.get(name)
+            f"{name} was {self.options.get(name, 'not set')}, is {now.get(name, 'not set')}"
+            for name in sorted({*self.options, *now})
+            if self.options.get(name) != now.get(name)
         ]
         if changed:
             raise PolicyError(
@@ -176,19 +178,19 @@ class TrainingState:
             raise stored.refuse("array 'history/cuts_total'", f"{total} at its end", history.cuts_total[-1])
         return cls(stored.text("fingerprint"), stored.texts_by_name("options"), history, cuts, starts, points)
 
-    def _check_sizes(self, problem: Problem, options: Mapping[str, str]) -> None:
+    def _check_sizes(self, problem: Problem, options: TrainOptions) -> None:
         """Refuse arrays that are not of this problem's sizes, whatever the fingerprint says."""
         states, shape = len(problem.states), problem.shape
         ahead = [i for i in range(len(problem.nodes)) if len(shape.successors(i)[0])]
         visited = np.flatnonzero(shape.reachable).tolist()
-        selecting = options.get("selection") != "None"
+        selecting = options.selection is not None
         passes = {len(basis) for basis, _ in self.starts.values()}
         columns = {i: problem.nodes[i].template.num_cols + (i in ahead) for i in visited}
         for what, expected, got in (
             ("nodes with cuts", ahead, sorted(self.cuts)),
             ("nodes with starting bases", visited, sorted(self.starts)),
             ("nodes with visited states", ahead if selecting else [], sorted(self.points)),
-            ("trajectories", options.get("forward_passes"), ", ".join(map(str, sorted(passes)))),
+            ("trajectories", {options.trajectories_in(max(1, self.iteration))}, passes),
             ("states in cuts", {states}, {each.slope.shape[1] for each in self.cuts.values()} or {states}),
             ("states in starts", {states}, {each.shape[1] for _, each in self.starts.values()} or {states}),
             ("states in points", {states}, {each.shape[1] for each in self.points.values()} or {states}),

@@ -9,14 +9,13 @@ from types import TracebackType
 from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pycobre._util.arrays import F64
 from pycobre.comm import Communicator, SharedMemoryProvider
 from pycobre.errors import OptionError
 from pycobre.events import Listener
 from pycobre.problem import ROOT
-from pycobre.sddp.cuts import CutPool, CutRecords, Cuts
+from pycobre.sddp.cuts import CutPool, CutRecords
 from pycobre.sddp.error_agreement import CheckedCollectives
 from pycobre.sddp.forward import Trajectories, check_paths, pilot, run_forward
 from pycobre.sddp.numbers import Spread, spread
@@ -24,17 +23,17 @@ from pycobre.sddp.options import TrainOptions
 from pycobre.sddp.policy import Policy
 from pycobre.sddp.prepared import PreparedProblem
 from pycobre.sddp.reporter import Reporter
-from pycobre.sddp.sampling import InSample, Paths, Sampler
+from pycobre.sddp.sampling import InSample, Sampler
 from pycobre.sddp.selection import SelectionMemory
 from pycobre.sddp.simulation.simulate import simulate_costs
-from pycobre.sddp.split import Split
 from pycobre.sddp.starts import Starts
 from pycobre.sddp.stopping import Stop
 from pycobre.sddp.subproblems import SubproblemSolver
 from pycobre.sddp.timing import Ledger
 from pycobre.sddp.training.backward import CutGenerator
 from pycobre.sddp.training.backward_schedule import BackwardSchedule, Step
-from pycobre.sddp.training.bound import RootWork, bound_above_cost, why_an_estimate
+from pycobre.sddp.training.bound import bound_above_cost, why_an_estimate
+from pycobre.sddp.training.division import Division
 from pycobre.sddp.training.load_balancing import SharedWorkQueue, neighbours
 from pycobre.sddp.training.log import TrainingLog
 from pycobre.sddp.training.numerics import numerical_warnings, recovery_warnings
@@ -60,18 +59,13 @@ class Trainer:
     ) -> None:
         problem = self.problem = prepared.problem
         self.comm, self.options, self.sampler, self._checkpoint = comm, options, sampler, checkpoint
-        self.split = Split(options.forward_passes, comm.size)
-        self.block = self.split.block(comm.rank)
         self.ledger = Ledger()
         self.collectives = CheckedCollectives(comm, self.ledger)
         reporter = Reporter(self.collectives, listener)
         self.log = TrainingLog(problem, reporter)
         self.ending = StopAgreement(self.collectives, options, reporter, should_stop, checkpoint)
         self.stop: Stop | None = None
-        self.recovered = np.zeros(
-            3
-        )  # retries, rejected and uncertified answers of all ranks, in this process's life
-        self._linear_schedule: BackwardSchedule | None = None
+        self.recovered = np.zeros(3)  # retries, rejected and uncertified answers, of all ranks
         arguments = json.dumps({"problem": problem.fingerprint, **options.key()}, sort_keys=True)
         self.collectives.require_same(arguments, "problem and options")
         self.measures = options.measures(problem)
@@ -84,7 +78,6 @@ class Trainer:
         self.memories = {
             index: SelectionMemory(self.plan.states) for index in self.pools if options.selection is not None
         }
-        self.root = RootWork(self.plan, openings, options.forward_passes)
         self.subproblems = SubproblemSolver(
             self.engine, self.plan, openings, self.pools, self.ledger, lazy=options.lazy
         )
@@ -96,12 +89,11 @@ class Trainer:
             with_states=options.selection is not None,
             interior=options.interior,
         )
-        self.starts = Starts(len(self.block))
-        self.queue: SharedWorkQueue | None = None
-        ranks = neighbours(comm, provider, ready=self.engine.native)
-        if len(ranks) > 1 and self.plan.linear_order is not None:
-            width = self.cut_generator.width
-            self.queue = SharedWorkQueue(provider, self.plan, self.split, comm.rank, ranks, width)
+        local = neighbours(comm, provider, ready=self.engine.native)
+        width = self.cut_generator.width
+        self._divide: Callable[[int], Division] = lambda count: Division(prepared, comm, count, local, width)
+        self.division = self._divide(options.trajectories_in(1))
+        self.starts = Starts(len(self.division.block))
 
     def __enter__(self) -> Trainer:
         return self
@@ -109,8 +101,7 @@ class Trainer:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self.queue is not None:
-            self.queue.close()
+        self.division.close()
         for pool in self.pools.values():
             pool.close()
 
@@ -120,7 +111,7 @@ class Trainer:
             raise OptionError("train: expected a state to resume or a policy to start from, got both.")
         with self.collectives.deferred_errors():
             if state is not None:
-                state.check(self.problem, self.options.key())
+                state.check(self.problem, self.options)
             if warm_start is not None:
                 warm_start.check(self.problem)
         self._flush()
@@ -130,7 +121,9 @@ class Trainer:
                 pool.restore(state.cuts[node])
             for node, memory in self.memories.items():
                 memory.add(state.points[node])
-            self.starts = Starts.of(state.starts, np.arange(self.block.start, self.block.stop))
+            self._change_division(self.options.trajectories_in(max(1, state.iteration)))
+            block = self.division.block
+            self.starts = Starts.of(state.starts, np.arange(block.start, block.stop))
         elif warm_start is not None:
             for node, pool in self.pools.items():
                 pool.restore(warm_start.cuts[node].as_beginning())
@@ -142,7 +135,7 @@ class Trainer:
         if state is None:
             with self.collectives.deferred_errors():
                 base = pilot(self.plan, self.subproblems, iteration=1)
-                self.starts = Starts.same(base, len(self.block))
+                self.starts = Starts.same(base, len(self.division.block))
         self._flush()
         self.ledger.restart()
         if state is not None and self.log.iteration:
@@ -154,6 +147,8 @@ class Trainer:
             return self.stop
         iteration = self.log.iteration + 1
         begin = time.perf_counter()
+        if (before := self._change_division(self.options.trajectories_in(iteration))) is not None:
+            self.starts = self.division.starts_from(before, self.starts)
         trajectories, schedule, upper = self._forward(iteration)
         turn = time.perf_counter()
         added = self._backward(iteration, trajectories, schedule)
@@ -167,46 +162,41 @@ class Trainer:
         self._decide_stop(costs)
         return self.stop
 
+    def _change_division(self, count: int) -> Division | None:
+        """Divide another number of trajectories over the ranks; the division before, if another (collective)."""
+        before = self.division
+        if count == before.count:
+            return None
+        before.close()
+        self.division = self._divide(count)
+        return before
+
     def _forward(self, iteration: int) -> tuple[Trajectories, BackwardSchedule, Spread]:
         begin = time.perf_counter()
-        count = len(self.block)
+        block = self.division.block
+        count = len(block)
         trajectories = Trajectories.none(count)
         canonical = True
         with self.collectives.deferred_errors():
-            paths = self.sampler.sample(iteration, self.block.start, count)
+            paths = self.sampler.sample(iteration, block.start, count)
             check_paths(self.plan, paths, count)
             canonical = self.plan.visits_linear_graph(paths)
             trajectories = run_forward(
-                self.plan, self.subproblems, self.starts, paths, iteration=iteration, first=self.block.start
+                self.plan, self.subproblems, self.starts, paths, iteration=iteration, first=block.start
             )
         columns = (trajectories.cost, trajectories.paths.lengths, np.full(count, canonical))
         own = np.stack([column.astype(np.float64) for column in columns], axis=1)
-        everybody = self.collectives.gather(own, self.split.counts)
+        everybody = self.collectives.gather(own, self.division.split.counts)
         upper = spread(everybody[:, 0])
-        schedule = self._schedule(
-            trajectories.paths, everybody[:, 1].astype(np.int32), bool(everybody[:, 2].all())
-        )
+        lengths, linear = everybody[:, 1].astype(np.int32), bool(everybody[:, 2].all())
+        schedule = self.division.schedule(self.collectives, trajectories.paths, lengths, linear=linear)
         solves = int(trajectories.paths.lengths.sum())
         self.log.forward_finished(upper, lp_solves=solves, elapsed_s=time.perf_counter() - begin)
         return trajectories, schedule, upper
 
-    def _schedule(self, paths: Paths, lengths: NDArray[np.int32], canonical: bool) -> BackwardSchedule:
-        """The nodes of all trajectories; on a linear graph every rank knows them without a gather."""
-        if canonical and self.plan.linear_order is not None:
-            if self._linear_schedule is None:
-                nodes = np.repeat(self.plan.linear_order[None], len(lengths), axis=0)
-                self._linear_schedule = BackwardSchedule(
-                    self.plan, self.split, self.comm.rank, nodes, lengths
-                )
-            return self._linear_schedule
-        own = np.zeros((len(self.block), int(lengths.max())))
-        own[:, : paths.depth] = paths.nodes[:, : paths.depth]
-        nodes = self.collectives.gather(own, self.split.counts).astype(np.int32)
-        return BackwardSchedule(self.plan, self.split, self.comm.rank, nodes, lengths)
-
     def _backward(self, iteration: int, trajectories: Trajectories, schedule: BackwardSchedule) -> int:
         added = 0
-        queue = self.queue if schedule is self._linear_schedule else None
+        queue = self.division.queue_for(schedule)
         if queue is not None:
             with self.collectives.deferred_errors():
                 queue.publish(self.starts, trajectories.states)
@@ -258,7 +248,7 @@ class Trainer:
             if queue is not None:
                 self.cut_generator.balanced(queue, iteration=iteration, depth=depth)
             elif count:
-                state, first = trajectories.states[depth], self.block.start
+                state, first = trajectories.states[depth], self.division.block.start
                 own = self.cut_generator.static(
                     step, count, state, self.starts, iteration=iteration, first=first
                 )
@@ -266,10 +256,11 @@ class Trainer:
 
     def _bound(self, iteration: int, upper: Spread, added: int) -> None:
         """Append this iteration's numbers to the history."""
-        outcomes = self.root.counts(self.split)
+        root, block = self.division.root, self.division.block
+        outcomes = root.counts(self.division.split)
         own = np.zeros(outcomes[self.comm.rank])
         with self.collectives.deferred_errors():
-            own = self.root.solve(self.subproblems, self.starts, self.block, iteration)
+            own = root.solve(self.subproblems, self.starts, block, iteration)
         ledger = self.ledger
         recovered = (ledger.retries, ledger.rejected_answers, ledger.uncertified_answers)
         counted = np.array([ledger.lp_solves, ledger.simplex_iterations, *recovered], np.float64)
@@ -279,15 +270,14 @@ class Trainer:
         places = heads[:, None] + np.arange(counted.size)
         objectives = np.delete(everybody, places.reshape(-1))
         self.recovered += everybody[places[:, 2:]].sum(axis=0)
-        history = self.log.history
-        history.lower_bound.append(self.root.bound(self.measures[ROOT], objectives))
-        history.upper_bound.append(upper.mean)
-        history.upper_bound_std.append(upper.std)
-        history.upper_bound_half_width.append(upper.half_width)
-        history.cuts_added.append(added)
-        history.cuts_total.append(sum(pool.count for pool in self.pools.values()))
-        history.lp_solves.append(int(everybody[heads].sum()))
-        history.simplex_iterations.append(int(everybody[heads + 1].sum()))
+        self.log.record(
+            root.bound(self.measures[ROOT], objectives),
+            upper,
+            cuts_added=added,
+            cuts_total=sum(pool.count for pool in self.pools.values()),
+            lp_solves=int(everybody[heads].sum()),
+            simplex_iterations=int(everybody[heads + 1].sum()),
+        )
 
     def _select(self, iteration: int) -> None:
         rule = self.options.selection
@@ -316,7 +306,7 @@ class Trainer:
 
     def _write_checkpoint(self) -> None:
         begin = time.perf_counter()
-        starts = gather_starts(self.comm, self.split, self.starts)
+        starts = gather_starts(self.comm, self.division.split, self.starts)
         if self.comm.rank != 0 or self._checkpoint is None:
             return
         with self.collectives.deferred_errors():
@@ -334,16 +324,11 @@ class Trainer:
     def finish(self) -> TrainingOutcome:
         """Compose the outcome, the same on every rank (collective)."""
         assert self.stop is not None
-        progress, passes = self.log.progress(None), self.options.forward_passes
-        doubt = bound_above_cost(self.problem, self.measures, self.sampler, progress, passes)
-        if doubt is not None:
-            self.log.warn(doubt)
-        for warning in recovery_warnings(*(int(count) for count in self.recovered)):
+        progress = self.log.progress(None)
+        doubt = bound_above_cost(self.problem, self.measures, self.sampler, progress, self.options)
+        for warning in filter(None, (doubt, *recovery_warnings(*map(int, self.recovered)))):
             self.log.warn(warning)
-        nothing = Cuts.none(self.plan.states)
-        cuts = tuple(
-            self.pools[node.index].cuts() if node.index in self.pools else nothing for node in self.plan.nodes
-        )
+        cuts = CutPool.of_all_nodes(self.pools, self.plan)
         history = self.log.history
         policy = Policy.of(self.problem, cuts, len(history), history.final_lower_bound)
         outcome = TrainingOutcome(
