@@ -20,6 +20,7 @@ local_overhead      a collective of one process against a copy
 solver_batch        a batch of LPs against a loop in C (solver_models: LPs to measure on)
 solver_scaling      threads and processes solving LPs
 solver_tableau      the dense tableau against HiGHS, by size of LP
+solver_kernel       the basis kernel against HiGHS, by size of LP
 sddp_cuts           cost of an iteration by how cuts are kept (sddp_systems: problems to measure on)
 sddp_interior       bounds with cuts at interior points, by schedule
 sddp_memory         memory of a training against its estimate

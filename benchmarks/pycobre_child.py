@@ -58,7 +58,11 @@ def main() -> None:
     begin = time.perf_counter()
     if given.all_cuts:
         study = study_of_case(load_case(given.case))
-        solver = replace(study.options.solver, tableau_entries=0) if given.highs else study.options.solver
+        solver = (
+            replace(study.options.solver, tableau_entries=0, kernel_rows=0)
+            if given.highs
+            else study.options.solver
+        )
         options = replace(study.options, lazy=False, threads=given.threads, solver=solver)
         with LocalBackend() as comm:
             train_problem(study.problem, comm, options, sampler=study.sampler, on_event=notes)

@@ -33,7 +33,7 @@ from pycobre.solver import SolverOptions
 
 PASSES = 10
 NEVER = 10**9
-IN_HIGHS = SolverOptions(tableau_entries=0)
+IN_HIGHS = SolverOptions(tableau_entries=0, kernel_rows=0)
 MODES: dict[str, dict[str, Any]] = {
     "all in HiGHS": {"lazy": False, "solver": IN_HIGHS},
     "all cuts": {"lazy": False},

@@ -129,8 +129,8 @@ def best(candidates: dict[str, Candidate], rounds: int) -> dict[str, float]:
 
 def overhead(library: ctypes.CDLL, label: str, call: Call, rounds: int) -> list[Cell]:
     floor = Floor(library, call)
-    native, solve = ours(call, lazy=False, tableau_entries=0)
-    python, _ = ours(call, lazy=False, tableau_entries=0, native=False)
+    native, solve = ours(call, lazy=False, tableau_entries=0, kernel_rows=0)
+    python, _ = ours(call, lazy=False, tableau_entries=0, kernel_rows=0, native=False)
     np.testing.assert_allclose(solve(), floor.run(True)[1], rtol=1e-7)
     took = best(
         {
@@ -156,8 +156,8 @@ def overhead(library: ctypes.CDLL, label: str, call: Call, rounds: int) -> list[
 
 def methods(label: str, call: Call, rounds: int) -> list[Cell]:
     candidates = {
-        "all rows": ours(call, lazy=False, tableau_entries=0)[0],
-        "lazy": ours(call, lazy=True, tableau_entries=0)[0],
+        "all rows": ours(call, lazy=False, tableau_entries=0, kernel_rows=0)[0],
+        "lazy": ours(call, lazy=True, tableau_entries=0, kernel_rows=0)[0],
         "tableau": ours(call, lazy=True, tableau_entries=10**9)[0],
     }
     took = best(candidates, rounds)

@@ -53,7 +53,9 @@ def main() -> None:
     parser.add_argument("--method", choices=["tableau", "highs"], default="tableau")
     parser.add_argument("--chains", type=int, default=400)
     given = parser.parse_args()
-    options = SolverOptions() if given.method == "tableau" else SolverOptions(tableau_entries=0)
+    options = (
+        SolverOptions() if given.method == "tableau" else SolverOptions(tableau_entries=0, kernel_rows=0)
+    )
     rows, chains, rounds = (100, 100, 2) if given.quick else (500, given.chains, given.rounds)
     call = repeated(solver_models.train(solver_models.small(), rows, 20), chains)
     context = multiprocessing.get_context("spawn")

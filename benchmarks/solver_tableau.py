@@ -46,7 +46,8 @@ def main() -> None:
         for _ in range(rounds):
             for entries in spent:
                 options = replace(
-                    study.options, solver=replace(study.options.solver, tableau_entries=entries)
+                    study.options,
+                    solver=replace(study.options.solver, tableau_entries=entries, kernel_rows=0),
                 )
                 begin = time.perf_counter()
                 train(study.problem, LocalBackend(), options, sampler=study.sampler)

@@ -53,6 +53,7 @@ CATALOGUE: dict[str, Benchmark] = {
         Benchmark("solver_batch", "a batch of LPs against a loop in C"),
         Benchmark("solver_scaling", "threads and processes solving LPs"),
         Benchmark("solver_tableau", "the dense tableau against HiGHS, by size of LP"),
+        Benchmark("solver_kernel", "the basis kernel against HiGHS, by size of LP"),
         Benchmark("sddp_cuts", "cost of an iteration by how cuts are kept"),
         Benchmark("sddp_interior", "bounds with cuts at interior points, by schedule"),
         Benchmark("sddp_memory", "memory of a training against its estimate"),

@@ -41,7 +41,7 @@ def test_tiny_costs_beside_large_penalties_are_solved_without_retries():
         costs = np.delete(np.abs(prepared.cost), [prepared.theta] if prepared.theta >= 0 else [])
         assert costs.max() <= 2.0**13.5
         assert costs[costs > 0].min() < 1e-5  # six orders and more below: what moved the factor before
-    options = TrainOptions(4, IterationLimit(4), solver=SolverOptions(tableau_entries=0))
+    options = TrainOptions(4, IterationLimit(4), solver=SolverOptions(tableau_entries=0, kernel_rows=0))
     comm = create_communicator("local")
     outcome, without = (train(each, comm, options) for each in (problem, plain))
     assert not [warning for warning in outcome.warnings if "retries" in warning or "certificate" in warning]

@@ -75,7 +75,7 @@ def test_numbers_that_will_hurt_are_said_before_the_first_iteration():
 
 
 def test_retries_of_the_solver_are_counted_and_said():
-    hard = SolverOptions(iteration_limit=1, tableau_entries=0)
+    hard = SolverOptions(iteration_limit=1, tableau_entries=0, kernel_rows=0)
     options = TrainOptions(2, IterationLimit(3), solver=hard)
     _, outcome = stream(problems.hydro_thermal(), options)
     (warning,) = outcome.warnings
@@ -94,7 +94,9 @@ def test_answers_that_fail_the_certificate_are_counted_and_said(monkeypatch):
         return next(number) not in failing and honest(*given)
 
     monkeypatch.setattr(chains, "certified", certified)
-    options = TrainOptions(2, IterationLimit(3), solver=SolverOptions(native=False, tableau_entries=0))
+    options = TrainOptions(
+        2, IterationLimit(3), solver=SolverOptions(native=False, tableau_entries=0, kernel_rows=0)
+    )
     _, outcome = stream(problems.hydro_thermal(), options)
     assert [warning.split(":")[0] for warning in outcome.warnings] == [
         "HiGHS called 4 answers optimal that failed the certificate (feasibility and objective against the LP's "

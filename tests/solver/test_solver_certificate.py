@@ -75,7 +75,7 @@ def test_an_answer_that_is_too_dear_is_solved_again(monkeypatch):
     """A hot start that HiGHS calls optimal and that is not: simulated by returning the wrong vertex once."""
     honest, lies = HighspySession.solution, [DEAR]
     monkeypatch.setattr(HighspySession, "solution", lambda self: lies.pop() if lies else honest(self))
-    options = SolverOptions(native=False, tableau_entries=0, scale=False)
+    options = SolverOptions(native=False, tableau_entries=0, kernel_rows=0, scale=False)
     with create_engine(options) as engine:
         block = engine.solve(SolveCall(two_suppliers(), np.zeros((1, 0)), np.array([[100.0], [50.0]])))
     assert block.objective.tolist() == [[100.0, 50.0]]
@@ -88,7 +88,7 @@ def test_an_answer_that_is_too_dear_is_solved_again(monkeypatch):
 def test_honest_answers_are_certified_at_once(native, entries):
     for seed in range(6):
         case = random_case(seed, kinds=KINDS, pool_rows=20)
-        with create_engine(SolverOptions(native=native, tableau_entries=entries)) as engine:
+        with create_engine(SolverOptions(native=native, tableau_entries=entries, kernel_rows=0)) as engine:
             for lazy in (True, False):
                 block = case.solve(engine, lazy=lazy)
                 assert block.certified.all()
@@ -106,7 +106,7 @@ def _reject(engine, number: int) -> None:
 @pytest.mark.parametrize("native", NATIVE)
 def test_rejected_answers_are_counted_and_the_last_attempt_is_taken(native):
     case = random_case(3, kinds=KINDS, chains=1)
-    with create_engine(SolverOptions(native=native, tableau_entries=0)) as engine:
+    with create_engine(SolverOptions(native=native, tableau_entries=0, kernel_rows=0)) as engine:
         truth = case.solve(engine)
         _reject(engine, 1)
         once = case.solve(engine)
@@ -126,7 +126,7 @@ def test_both_paths_solve_rejected_answers_alike():
         case = random_case(seed, kinds=KINDS, pool_rows=25)
         found = []
         for native in (True, False):
-            with create_engine(SolverOptions(native=native, tableau_entries=0)) as engine:
+            with create_engine(SolverOptions(native=native, tableau_entries=0, kernel_rows=0)) as engine:
                 _reject(engine, 2)
                 found.append(bits(case.solve(engine, want_basis=True, want_primal=True)))
         assert found[0] == found[1]

@@ -28,7 +28,11 @@ cases = st.builds(
     gains=st.booleans(),
 )
 
-methods = st.sampled_from([0, 120_000])  # all by HiGHS; all by the tableau
+BY_HIGHS = {"tableau_entries": 0, "kernel_rows": 0}
+BY_TABLEAU = {"tableau_entries": 120_000, "kernel_rows": 0}
+BY_KERNEL = {"tableau_entries": 0, "kernel_rows": 10_000}
+METHODS = [BY_HIGHS, BY_TABLEAU, BY_KERNEL]
+methods = st.sampled_from(METHODS)
 needs_native = pytest.mark.skipif(
     why_not_native() is not None, reason=f"no compiled path: {why_not_native()}"
 )
@@ -45,11 +49,11 @@ def probe(engine, case):
 
 @pytest.mark.parametrize("native", PATHS)
 @settings(max_examples=25, deadline=None)
-@given(entries=methods, case=cases, others=st.lists(cases, max_size=3))
-def test_earlier_solves_change_no_bit(native, entries, case, others):
-    with create_engine(SolverOptions(native=native, tableau_entries=entries)) as fresh:
+@given(method=methods, case=cases, others=st.lists(cases, max_size=3))
+def test_earlier_solves_change_no_bit(native, method, case, others):
+    with create_engine(SolverOptions(native=native, **method)) as fresh:
         expected = probe(fresh, case)
-    with create_engine(SolverOptions(native=native, tableau_entries=entries)) as used:
+    with create_engine(SolverOptions(native=native, **method)) as used:
         for other in others:
             probe(used, other)
         assert probe(used, case) == expected
@@ -58,33 +62,33 @@ def test_earlier_solves_change_no_bit(native, entries, case, others):
 
 @pytest.mark.parametrize("native", PATHS)
 @settings(max_examples=15, deadline=None)
-@given(entries=methods, case=cases)
-def test_threads_change_no_bit(native, entries, case):
+@given(method=methods, case=cases)
+def test_threads_change_no_bit(native, method, case):
     with (
-        create_engine(SolverOptions(native=native, tableau_entries=entries)) as one,
-        create_engine(SolverOptions(native=native, threads=2, tableau_entries=entries)) as two,
+        create_engine(SolverOptions(native=native, **method)) as one,
+        create_engine(SolverOptions(native=native, threads=2, **method)) as two,
     ):
         assert probe(one, case) == probe(two, case)
 
 
 @needs_native
 @settings(max_examples=40, deadline=None)
-@given(entries=methods, case=cases)
-def test_both_paths_give_the_same_bits(entries, case):
+@given(method=methods, case=cases)
+def test_both_paths_give_the_same_bits(method, case):
     with (
-        create_engine(SolverOptions(native=True, tableau_entries=entries)) as native,
-        create_engine(SolverOptions(native=False, tableau_entries=entries)) as python,
+        create_engine(SolverOptions(native=True, **method)) as native,
+        create_engine(SolverOptions(native=False, **method)) as python,
     ):
         assert probe(native, case) == probe(python, case)
 
 
 @pytest.mark.parametrize("native", PATHS)
 @settings(max_examples=15, deadline=None)
-@given(entries=methods, case=cases, data=st.data())
-def test_a_chain_is_the_same_alone_and_in_any_company(native, entries, case, data):
+@given(method=methods, case=cases, data=st.data())
+def test_a_chain_is_the_same_alone_and_in_any_company(native, method, case, data):
     chains = case.x.shape[0]
     order = data.draw(st.permutations(range(chains)))
-    with create_engine(SolverOptions(native=native, tableau_entries=entries)) as engine:
+    with create_engine(SolverOptions(native=native, **method)) as engine:
         whole = case.solve(engine, want_basis=True)
         mixed = engine.solve(
             SolveCall(case.model, case.x[list(order)], case.values, case.pool, want_basis=True)
@@ -98,20 +102,20 @@ def test_a_chain_is_the_same_alone_and_in_any_company(native, entries, case, dat
             assert whole.basis.col_status[i].tobytes() == mixed.basis.col_status[at].tobytes()
 
 
-@pytest.mark.parametrize("entries", [0, 120_000])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("native", PATHS)
-def test_values_per_chain_are_the_same_as_shared_ones(native, entries):
+def test_values_per_chain_are_the_same_as_shared_ones(native, method):
     case = random_case(11)
-    with create_engine(SolverOptions(native=native, tableau_entries=entries)) as engine:
+    with create_engine(SolverOptions(native=native, **method)) as engine:
         shared = case.solve(engine, want_basis=True)
         repeated = np.repeat(case.values[None], 4, axis=0)
         apart = engine.solve(SolveCall(case.model, case.x, repeated, case.pool, want_basis=True))
     assert bits(shared) == bits(apart)
 
 
-@pytest.mark.parametrize("entries", [0, 120_000])
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("native", PATHS)
-def test_rows_beyond_the_count_and_inactive_rows_leave_no_trace(native, entries):
+def test_rows_beyond_the_count_and_inactive_rows_leave_no_trace(native, method):
     case = random_case(12)
     roomy = CutView(
         np.concatenate([case.pool.intercept, np.full(50, 1e6)]),
@@ -121,7 +125,7 @@ def test_rows_beyond_the_count_and_inactive_rows_leave_no_trace(native, entries)
     masked = CutView(
         roomy.intercept, roomy.slope, case.pool.count + 50, np.arange(case.pool.count + 50) < case.pool.count
     )
-    with create_engine(SolverOptions(native=native, tableau_entries=entries)) as engine:
+    with create_engine(SolverOptions(native=native, **method)) as engine:
         expected = bits(case.solve(engine, want_basis=True))
         for pool in (roomy, CutView(*list(vars(masked).values())[:3], masked.active.astype(np.uint8))):
             assert (
@@ -133,11 +137,11 @@ def test_rows_beyond_the_count_and_inactive_rows_leave_no_trace(native, entries)
 @needs_native
 @pytest.mark.slow
 @settings(max_examples=400, deadline=None)
-@given(entries=methods, case=cases, others=st.lists(cases, max_size=2))
-def test_both_paths_after_any_history_at_length(entries, case, others):
+@given(method=methods, case=cases, others=st.lists(cases, max_size=2))
+def test_both_paths_after_any_history_at_length(method, case, others):
     with (
-        create_engine(SolverOptions(threads=2, tableau_entries=entries)) as native,
-        create_engine(SolverOptions(native=False, tableau_entries=entries)) as python,
+        create_engine(SolverOptions(threads=2, **method)) as native,
+        create_engine(SolverOptions(native=False, **method)) as python,
     ):
         for other in others:
             probe(native, other)

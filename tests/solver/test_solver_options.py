@@ -17,6 +17,7 @@ WHOLE = {
     "pool_seed_rows": "a whole number from 0 to 1000000",
     "iteration_limit": "a whole number from 1 to 2147483647",
     "tableau_entries": "a whole number from 0 to 2147483647",
+    "kernel_rows": "a whole number from 0 to 1000000",
 }
 TOLERANCES = {
     "primal_tolerance": "a tolerance from 1e-10 to 0.001",
@@ -65,7 +66,7 @@ def test_every_option_has_a_check():
     "options",
     [
         {},
-        {"threads": np.int64(2), "pool_seed_rows": 0, "tableau_entries": 0},
+        {"threads": np.int64(2), "pool_seed_rows": 0, "tableau_entries": 0, "kernel_rows": 0},
         {"primal_tolerance": 1e-10, "dual_tolerance": np.float64(1e-7), "pool_tolerance": 1e-12},
         {"scale": False, "native": False, "bundles": "failed"},
     ],

@@ -90,10 +90,10 @@ def test_large_lps_and_patched_coefficients_go_to_highs(native):
         assert patched.solve(engine).by_highs.all()
         assert not small.solve(engine, lazy=False).by_highs.any()
     enough = small.model.template.num_rows * small.model.template.num_cols
-    with create_engine(SolverOptions(native=native, tableau_entries=enough)) as engine:
+    with create_engine(SolverOptions(native=native, tableau_entries=enough, kernel_rows=0)) as engine:
         assert not small.solve(engine).by_highs.any()
         assert small.solve(engine, lazy=False).by_highs.all()  # with all its cuts it is a large one
-    with create_engine(SolverOptions(native=native, tableau_entries=50)) as engine:
+    with create_engine(SolverOptions(native=native, tableau_entries=50, kernel_rows=0)) as engine:
         assert small.solve(engine).by_highs.all()
 
 
@@ -109,7 +109,7 @@ def test_both_methods_agree_on_long_chains(seed, chains, openings):
     )
     with (
         create_engine(SolverOptions()) as engine,
-        create_engine(SolverOptions(tableau_entries=0)) as highs,
+        create_engine(SolverOptions(tableau_entries=0, kernel_rows=0)) as highs,
     ):
         ours, theirs = case.solve(engine), case.solve(highs)
         whole = case.solve(engine, lazy=False)

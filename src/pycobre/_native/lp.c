@@ -204,10 +204,10 @@ static PyObject *solve_block(PyObject *object, PyObject *args, bool together) {
     lp_block b = {0};
     pool_view pool = {0};
     int begin, end, values_per_chain, lazy, retries;
-    if (!PyArg_ParseTuple(args, "O!O!iiiiiippdddiiiiiii", Model_type, &model_object, &PyTuple_Type, &arrays, &b.chains,
+    if (!PyArg_ParseTuple(args, "O!O!iiiiiippdddiiiiiiii", Model_type, &model_object, &PyTuple_Type, &arrays, &b.chains,
                           &b.openings, &b.plan, &b.starts, &pool.count, &pool.width, &values_per_chain, &lazy,
                           &b.pool_tolerance, &b.primal_tolerance, &b.dual_tolerance, &b.rows_per_round, &b.seed_rows,
-                          &b.tableau_entries, &b.iteration_limit, &begin, &end, &retries))
+                          &b.tableau_entries, &b.kernel_rows, &b.iteration_limit, &begin, &end, &retries))
         return NULL;
     if (PyTuple_Size(arrays) != BLOCK_ARRAY_COUNT || begin < 0 || end > b.chains)
         return PyErr_Format(PyExc_ValueError, "block: expected %d arrays and a range of chains", BLOCK_ARRAY_COUNT);
@@ -286,7 +286,8 @@ static PyMethodDef Session_methods[] = {
     {"keep_basis", Session_keep_basis, METH_NOARGS, "Remember the current basis; False where there is none."},
     {"put_basis", Session_put_basis, METH_NOARGS, "Start the next run from the remembered basis."},
     {"present", Session_present, METH_NOARGS, "Pool slots in the LP, as int32 bytes."},
-    {"reject_answers", Session_reject_answers, METH_VARARGS, "Reject the next answers of HiGHS: for tests."},
+    {"reject_answers", Session_reject_answers, METH_VARARGS,
+     "Reject the next answers of HiGHS or of the kernel: for tests."},
     {"kept_slots", Session_kept_slots, METH_NOARGS, "Binding slots of the bases of the last block, as int32 bytes."},
     {NULL, NULL, 0, NULL},
 };

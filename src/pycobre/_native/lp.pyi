@@ -30,6 +30,7 @@ class Session:
         rows_per_round: int,
         seed_rows: int,
         tableau_entries: int,
+        kernel_rows: int,
         iteration_limit: int,
         begin: int,
         end: int,
@@ -54,4 +55,4 @@ class Session:
     def present(self) -> bytes: ...
     def kept_slots(self) -> bytes: ...
     def reject_answers(self, number: int, /) -> None:
-        """Reject the next `number` answers of HiGHS as if their certificate failed: for tests."""
+        """Reject the next `number` answers of HiGHS or of the kernel as if their certificate failed: for tests."""

@@ -97,6 +97,66 @@ static bool begin_tableau(lp_session *s, const lp_block *b, bool known) {
     return true;
 }
 
+/* The statuses of the kernel's basis. */
+static void kernel_statuses(lp_session *s) {
+    const kernel *t = &s->ker;
+    const lp_model *m = s->model;
+    int32_t n = m->num_row;
+    for (int32_t v = 0; v < m->num_col; v++)
+        s->col_status[v] = t->at[v] == OUTSIDE ? AT_LOWER : t->at[v];
+    for (int32_t r = 0; r < m->num_row; r++)
+        s->row_status[r] = t->at[m->num_col + r];
+    for (int32_t p = 0; p < t->pool_rows; p++)
+        if (t->slot[p] >= 0)
+            s->row_status[n++] = t->at[m->num_col + m->num_row + p];
+}
+
+/* Build the kernel of this chain with the basis of the statuses at hand (all logical where not `known`). */
+static bool begin_kernel(lp_session *s, const lp_block *b, bool known) {
+    kernel *t = &s->ker;
+    const lp_model *m = s->model;
+    const double *x = b->x + (size_t)s->chain * (size_t)m->inputs_size;
+    if ((t->m != m && !kernel_open(t, m)) || !kernel_reserve_rows(t, s->num_present))
+        return false;
+    memset(t->z, 0, (size_t)padded(m->num_col) * sizeof(double));
+    memset(t->cost, 0, (size_t)padded(m->num_col) * sizeof(double));
+    memcpy(t->cost, m->cost, (size_t)m->num_col * sizeof(double));
+    for (int32_t c = 0; c < m->num_col; c++) {
+        t->lo[c] = m->col_lower[c];
+        t->up[c] = m->col_upper[c];
+        if (m->active_at[c] < 0)
+            t->z[c] = m->col_lower[c];
+    }
+    for (int32_t k = 0; k < m->inputs_size; k++)
+        t->z[m->inputs[k]] = x[k] * m->input_factor[k];
+    for (int32_t v = 0; v < m->num_col + m->num_row + s->num_present; v++) {
+        const int32_t row = v - m->num_col;
+        t->wanted[v] = (int8_t)(known     ? row < 0 ? s->col_status[v] : s->row_status[row]
+                                : row < 0 ? AT_LOWER
+                                          : IS_BASIC);
+    }
+    t->fresh = true;
+    if (!kernel_build(t, b->pool, s->present, s->num_present))
+        return false;
+    for (int32_t r = 0; r < m->num_row; r++) {
+        t->lo[m->num_col + r] = m->row_lower[r] - t->shift[r];
+        t->up[m->num_col + r] = m->row_upper[r] - t->shift[r];
+    }
+    return true;
+}
+
+/* The same of the engine that solves this chain. */
+static void engine_statuses(lp_session *s) {
+    if (s->engine == BY_KERNEL)
+        kernel_statuses(s);
+    else
+        tableau_statuses(s);
+}
+
+static bool begin_engine(lp_session *s, const lp_block *b, bool known) {
+    return s->engine == BY_KERNEL ? begin_kernel(s, b, known) : begin_tableau(s, b, known);
+}
+
 /* Keep the basis of the statuses at hand. */
 static bool keep_basis(lp_session *s, const lp_block *b) {
     const lp_model *m = s->model;

@@ -29,7 +29,9 @@ static bool reserve_certificate(lp_session *s) {
     return true;
 }
 
-static double kept_coefficient(double value) { return fabs(value) <= SMALLEST_COEFFICIENT ? 0.0 : value; }
+static double kept_coefficient(double value) {
+    return fabs(value) <= SMALLEST_COEFFICIENT ? 0.0 : value;
+}
 
 /* The bounds and costs of the LP that HiGHS has solved. */
 static void read_lp(lp_session *s, const lp_block *b) {

@@ -26,11 +26,13 @@ static bool chain_begin(lp_session *s, const lp_block *b, int32_t i) {
     if (b->pool != NULL && !first_rows(s, b))
         return false;
     const int64_t rows = m->num_row, all = rows + (b->lazy ? 0 : s->num_present), most = b->tableau_entries;
-    s->use_tableau = m->coef_row_size == 0 && rows * m->active_size <= most && all * m->active_size <= 2 * most;
+    const bool small = rows * m->active_size <= most && all * m->active_size <= 2 * most;
+    const bool medium = rows <= b->kernel_rows && (b->lazy || s->num_present <= POOL_ROWS_KEPT);
     int32_t missing = 0;
-    if (!s->use_tableau)
+    s->engine = m->coef_row_size > 0 ? BY_HIGHS : small ? BY_TABLEAU : medium ? BY_KERNEL : BY_HIGHS;
+    if (s->engine == BY_HIGHS)
         return sync_highs(s, b);
-    return s->tableau_ready = begin_tableau(s, b, start_statuses(s, b, &missing));
+    return s->ready = begin_engine(s, b, start_statuses(s, b, &missing));
 }
 
 static void count_iterations(lp_session *s) {
@@ -159,15 +161,97 @@ static opening_end solve_by_tableau(lp_session *s, const lp_block *b) {
     return keep_basis(s, b) ? OPENING_SOLVED : OPENING_NO_MEMORY;
 }
 
+/* Non-binding pool rows beyond the kept number leave the kernel, the oldest first. */
+static void drop_loose_kernel_rows(lp_session *s) {
+    kernel *t = &s->ker;
+    int32_t spare = s->num_present - POOL_ROWS_KEPT, kept = 0;
+    for (int32_t p = 0; p < t->pool_rows; p++) {
+        const int32_t slot = t->slot[p];
+        if (slot < 0)
+            continue;
+        if (spare > 0 && t->row_pos[s->model->num_row + p] < 0) {
+            kernel_drop_row(t, p);
+            s->is_present[slot] = 0;
+            spare--;
+        } else {
+            s->present[kept++] = slot;
+        }
+    }
+    s->num_present = kept;
+}
+
+/* Whether the kernel's answer is optimal for the LP itself, all values computed anew. */
+static bool kernel_proved(lp_session *s, const lp_block *b) {
+    kernel *t = &s->ker;
+    if (s->reject_next > 0) /* a test asks for it */
+        return s->reject_next--, false;
+    if (t->changed)
+        kernel_recompute(t);
+    if (kernel_choose_row(t, b->primal_tolerance) >= 0)
+        return false;
+    kernel_compute_reduced_costs(t);
+    if (!kernel_dual_feasible(t, b->dual_tolerance))
+        return false;
+    kernel_read_columns(t);
+    return kernel_certify(t, b->pool);
+}
+
+static opening_end solve_by_kernel(lp_session *s, const lp_block *b) {
+    kernel *t = &s->ker;
+    const lp_model *m = s->model;
+    const double primal = b->primal_tolerance, dual = b->dual_tolerance;
+    const int32_t size = 50 + 2 * (m->num_row + m->active_size);
+    const int32_t limit = size < b->iteration_limit ? size : b->iteration_limit;
+    t->pivots = 0;
+    if (b->lazy && s->num_present > POOL_ROWS_KEPT)
+        drop_loose_kernel_rows(s);
+    if (!patch_kernel(s, b))
+        return OPENING_LEFT_TO_HIGHS;
+    for (int32_t rebuilt = 0;;) {
+        const bool feasible = kernel_iterate(t, b->pool, primal, dual, limit);
+        s->run_iterations = t->pivots;
+        if (!feasible)
+            return OPENING_LEFT_TO_HIGHS;
+        kernel_read_columns(t);
+        const int32_t n = find_violated(s, b, read_state(s, t->z));
+        if (n > 0) {
+            if (!mark_present(s, s->found, n))
+                return OPENING_NO_MEMORY;
+            for (int32_t k = 0; k < n; k++)
+                if (!kernel_add_row(t, b->pool, s->found[k]))
+                    return OPENING_NO_MEMORY;
+            s->run_rounds++;
+            continue;
+        }
+        if (kernel_proved(s, b))
+            break;
+        /* The inverse has drifted, or bounds have: compute it anew, a few times at most. */
+        if (rebuilt++ == TABLEAU_PASSES || !kernel_renew(t, b->pool, dual))
+            return OPENING_LEFT_TO_HIGHS;
+    }
+    const double offset = m->offset_from >= 0 ? s->vector[m->offset_from] * m->cost_scale : m->offset;
+    const double head = read_state(s, t->z);
+    double cost;
+    multiply(t->cost, 1, padded(m->num_col), t->z, &cost);
+    if (b->row_dual != NULL)
+        for (int32_t r = 0; r < m->num_row; r++)
+            s->row_dual[r] = t->d[m->num_col + r];
+    write_results(s, b, cost + offset, head, t->z, t->dual, s->row_dual);
+    if (s->opening > 0 || b->basis_col == NULL)
+        return OPENING_SOLVED;
+    kernel_statuses(s);
+    return keep_basis(s, b) ? OPENING_SOLVED : OPENING_NO_MEMORY;
+}
+
 /* HiGHS's LP and basis for an opening that it begins. */
 static bool begin_highs(lp_session *s, const lp_block *b) {
     int32_t missing = 0;
     bool known = false;
-    if (s->use_tableau) {
+    if (s->engine != BY_HIGHS) {
         if (!sync_highs(s, b) || !patch_highs(s))
             return false;
-        if (s->tableau_ready) {
-            tableau_statuses(s);
+        if (s->ready) {
+            engine_statuses(s);
             known = true;
         } else {
             known = start_statuses(s, b, &missing);
@@ -193,8 +277,8 @@ static opening_end solve_opening(lp_session *s, const lp_block *b, int32_t j, bo
         s->run_by_highs = false;
         s->run_certified = true;
         read_patch(s, b, j);
-        if (s->use_tableau && s->tableau_ready) {
-            const opening_end end = solve_by_tableau(s, b);
+        if (s->engine != BY_HIGHS && s->ready) {
+            const opening_end end = s->engine == BY_KERNEL ? solve_by_kernel(s, b) : solve_by_tableau(s, b);
             if (end != OPENING_LEFT_TO_HIGHS)
                 return end;
         }
@@ -222,10 +306,10 @@ static opening_end solve_opening(lp_session *s, const lp_block *b, int32_t j, bo
             }
             const bool basis = j == 0 && b->basis_col != NULL;
             write_results(s, b, s->lib->getObjectiveValue(s->highs), head, s->col_value, s->col_dual, s->row_dual);
-            if (basis || s->use_tableau)
+            if (basis || s->engine != BY_HIGHS)
                 s->lib->getBasis(s->highs, s->col_status, s->row_status);
-            if (s->use_tableau && j + 1 < b->openings)
-                s->tableau_ready = begin_tableau(s, b, true);
+            if (s->engine != BY_HIGHS && j + 1 < b->openings)
+                s->ready = begin_engine(s, b, true);
             return !basis || keep_basis(s, b) ? OPENING_SOLVED : OPENING_NO_MEMORY;
         }
         if (!mark_present(s, s->found, n) || !add_to_highs(s, b->pool, s->found, n))

@@ -106,4 +106,30 @@ static bool patch_tableau(lp_session *s, const lp_block *b) {
     return !t->fresh || set_nonbasic_values(t, b->dual_tolerance);
 }
 
+/* The same for the kernel, which computes all its values anew. */
+static bool patch_kernel(lp_session *s, const lp_block *b) {
+    kernel *t = &s->ker;
+    const lp_model *m = s->model;
+    for (int32_t k = 0; k < m->row_set_size; k++) {
+        const int32_t r = m->row_set[k];
+        if (s->lower[k] > s->upper[k])
+            return false;
+        t->lo[m->num_col + r] = s->lower[k] - t->shift[r];
+        t->up[m->num_col + r] = s->upper[k] - t->shift[r];
+    }
+    for (int32_t k = 0; k < m->col_set_size; k++) {
+        if (s->col_low[k] > s->col_up[k])
+            return false;
+        t->lo[m->col_set[k]] = s->col_low[k];
+        t->up[m->col_set[k]] = s->col_up[k];
+    }
+    if (m->cost_set_size > 0) {
+        for (int32_t k = 0; k < m->cost_set_size; k++)
+            t->cost[m->cost_set[k]] = s->costs[k];
+        kernel_compute_reduced_costs(t);
+        t->fresh = true;
+    }
+    return kernel_set_nonbasic_values(t, b->dual_tolerance);
+}
+
 #endif

@@ -7,6 +7,7 @@
 #include "highs_library.h"
 #include "lp_model.h"
 #include "lp_pool.h"
+#include "lp_kernel_simplex.h"
 #include "lp_simplex.h"
 
 /* The arguments of one block. Chains are rows of x; pointers to absent things are NULL. */
@@ -23,7 +24,7 @@ typedef struct {
     const int8_t *start_col, *start_row;
     const int32_t *start_pool, *start_slots;
     double pool_tolerance, primal_tolerance, dual_tolerance;
-    int32_t rows_per_round, seed_rows, tableau_entries, iteration_limit;
+    int32_t rows_per_round, seed_rows, tableau_entries, kernel_rows, iteration_limit;
     double *objective, *gradient, *output, *head;
     int32_t *iterations, *rounds, *retries;
     uint8_t *by_highs;
@@ -44,6 +45,8 @@ typedef struct {
     double *row_lower, *row_upper, *activity, *activity_size;
 } certificate_scratch;
 
+typedef enum { BY_HIGHS, BY_TABLEAU, BY_KERNEL } chain_engine;
+
 /* One HiGHS object, the model it holds, and scratch memory. */
 typedef struct {
     const highs_library *lib;
@@ -62,7 +65,9 @@ typedef struct {
     int32_t highs_rows; /* pool rows in HiGHS's LP */
     bool holds_pool;    /* they are all the rows of this block's pool, as every chain of it wants them */
     tableau tab;
-    bool use_tableau, tableau_ready;
+    kernel ker;
+    chain_engine engine; /* what solves this chain */
+    bool ready;          /* it has a basis; HiGHS solves what it leaves */
     int32_t run_iterations, run_rounds, run_retries;
     bool run_by_highs;
     int32_t run_rejected; /* answers of HiGHS that failed the certificate */
@@ -103,6 +108,7 @@ static void session_free_scratch(lp_session *s) {
 static void session_free(lp_session *s) {
     session_free_scratch(s);
     tableau_free(&s->tab);
+    kernel_free(&s->ker);
     FREE(s->is_present), FREE(s->kept_slots);
     if (s->highs != NULL)
         s->lib->destroy(s->highs);
@@ -153,6 +159,7 @@ static bool session_open(lp_session *s, const lp_model *m) {
     s->num_present = 0;
     session_free_scratch(s);
     tableau_free(&s->tab);
+    kernel_free(&s->ker);
     s->model = m;
     s->dirty = true;
 #define ALLOCATE(name, count) ((s->name = calloc((size_t)(count) + 1, sizeof *s->name)) != NULL)

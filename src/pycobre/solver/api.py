@@ -176,7 +176,7 @@ class Block:
     iterations: I32  #: [m, k], simplex iterations
     rounds: I32  #: [m, k], runs beyond the first, after adding cuts
     retries: I32  #: [m, k], recovery steps that were needed
-    by_highs: U8  #: [m, k], 1 where HiGHS solved it, 0 where the tableau did
+    by_highs: U8  #: [m, k], 1 where HiGHS solved it, 0 where the tableau or the kernel did
     rejected: I32  #: [m, k], answers of HiGHS that failed the certificate and were solved again, cold
     certified: U8  #: [m, k], 0 where the last attempt failed the certificate too and was taken as it is
     basis: BasisBlock | None  #: after the FIRST opening of each chain, on request

@@ -48,12 +48,18 @@ class Job:
         return not self.prepared.coef_row.size and entries <= self.options.tableau_entries
 
     @cached_property
+    def fits_kernel(self) -> bool:
+        """Whether the LP, where it does not fit the tableau, is one for the basis kernel."""
+        return not self.prepared.coef_row.size and self.prepared.num_row <= self.options.kernel_rows
+
+    @cached_property
     def cut_counts(self) -> tuple[int, int]:
         """How many cuts join at once, and how many are there from the trial point on.
 
         Without the tableau another run costs more than a few cuts too many, which hardly make the LP larger.
         """
-        options, more = self.options, 1 if self.fits_tableau else CUTS_BY_HIGHS
+        options = self.options
+        more = 1 if self.fits_tableau or self.fits_kernel else CUTS_BY_HIGHS
         return more * options.pool_rows_per_round, more * options.pool_seed_rows
 
 

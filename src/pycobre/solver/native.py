@@ -196,5 +196,5 @@ def _bind(solve: Callable[..., Any], job: Job) -> Callable[[int, int, int], Any]
         *(per_chain, call.lazy),
         *(options.pool_tolerance, options.primal_tolerance, options.dual_tolerance),
         *job.cut_counts,
-        *(options.tableau_entries, options.iteration_limit),
+        *(options.tableau_entries, options.kernel_rows, options.iteration_limit),
     )

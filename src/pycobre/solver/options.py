@@ -19,6 +19,7 @@ WHOLE_NUMBERS = {
     "pool_seed_rows": (0, 1_000_000),
     "iteration_limit": (1, 2**31 - 1),
     "tableau_entries": (0, 2**31 - 1),
+    "kernel_rows": (0, 1_000_000),
 }
 #: option → least and largest allowed tolerance; HiGHS takes none below 1e-10, and a loose one makes bounds wrong
 TOLERANCES = {
@@ -44,6 +45,7 @@ class SolverOptions:
     pool_seed_rows: int = 3  #: cuts best at the chain's trial point, present from its first run
     iteration_limit: int = 1_000_000  #: simplex iterations of one run before the next recovery step
     tableau_entries: int = 220_000  #: rows × columns of LPs for the dense tableau
+    kernel_rows: int = 1_000  #: rows of LPs for the basis kernel, where the tableau is too large
     scale: bool = True  #: scale the template once, by powers of two
     bundles: str | None = None  #: directory for the bundles of failed solves; None writes none
     native: bool | None = None  #: the compiled path: None = where it is there; the bits are the same

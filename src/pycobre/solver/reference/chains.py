@@ -18,6 +18,7 @@ from pycobre.solver.recovery import recover
 from pycobre.solver.reference.certificate import ATTEMPTS, certified
 from pycobre.solver.reference.cuts import best_cuts, cut_values, lanes_dot, newest_stretch
 from pycobre.solver.reference.highspy_session import HighspySession
+from pycobre.solver.reference.kernel import Kernel
 from pycobre.solver.reference.patch import Patch, read_patch
 from pycobre.solver.reference.tableau import AT_LOWER, IS_BASIC, PASSES, Tableau
 
@@ -72,7 +73,7 @@ class PythonWorker:
 
 
 class _Chain:
-    """One chain at work: its cuts, its patches, and the tableau or HiGHS's LP in which it is solved."""
+    """One chain at work: its cuts, its patches, and the tableau, kernel or HiGHS's LP in which it is solved."""
 
     def __init__(self, session: HighspySession, job: Job, i: int) -> None:
         self.session, self.job, self.i = session, job, i
@@ -88,9 +89,11 @@ class _Chain:
             self._first_rows(cuts)
         # Cuts, which are in few variables, cost less than rows of the LP: all of them may take as much again.
         every = p.num_row + (0 if job.call.lazy else self.present.size)
-        self.use_tableau = job.fits_tableau and every * p.active.size <= 2 * job.options.tableau_entries
-        self.tableau: Tableau | None = None
-        if self.use_tableau:
+        small = job.fits_tableau and every * p.active.size <= 2 * job.options.tableau_entries
+        medium = job.fits_kernel and (job.call.lazy or self.present.size <= CUTS_KEPT)
+        self.own: type[Tableau] | type[Kernel] | None = Tableau if small else Kernel if medium else None
+        self.tableau: Tableau | Kernel | None = None
+        if self.own is not None:
             self._begin_tableau(self._start_statuses())
         else:
             self._sync()
@@ -189,7 +192,8 @@ class _Chain:
         return Statuses(start.col_status[at], rows, start.slots(at).size - int(binding.sum()))
 
     def _begin_tableau(self, known: Statuses | None) -> None:
-        self.tableau = Tableau(self.job.prepared, self.x)
+        assert self.own is not None
+        self.tableau = self.own(self.job.prepared, self.x)
         wanted = None if known is None else np.concatenate([known.cols, known.rows])
         self.tableau.build(self.job.call.cuts, self.present.tolist(), wanted)
 
@@ -213,7 +217,7 @@ class _Chain:
             return None
         return self._solve_by_highs(j, patch, count)
 
-    def _solve_by_tableau(self, tableau: Tableau, j: int, patch: Patch, count: Count) -> bool:
+    def _solve_by_tableau(self, tableau: Tableau | Kernel, j: int, patch: Patch, count: Count) -> bool:
         job, p = self.job, self.job.prepared
         primal, dual = job.options.primal_tolerance, job.options.dual_tolerance
         limit = min(50 + 2 * (p.num_row + tableau.cols), job.options.iteration_limit)
@@ -236,7 +240,7 @@ class _Chain:
                     tableau.add_row(job.call.cuts, slot)
                 count.rounds += 1
                 continue
-            if tableau.proved(job.call.cuts, primal, dual):
+            if self._proved(tableau, primal, dual):
                 break
             # The tableau has drifted, or bounds have: build it anew, a few times at most.
             if rebuilt == PASSES:
@@ -253,7 +257,13 @@ class _Chain:
             self._keep_basis(Statuses(*tableau.statuses()))
         return True
 
-    def _thin_out(self, tableau: Tableau) -> None:
+    def _proved(self, tableau: Tableau | Kernel, primal: float, dual: float) -> bool:
+        if self.session.reject_next > 0 and isinstance(tableau, Kernel):  # a test asks for it
+            self.session.reject_next -= 1
+            return False
+        return tableau.proved(self.job.call.cuts, primal, dual)
+
+    def _thin_out(self, tableau: Tableau | Kernel) -> None:
         """Non-binding cuts beyond the kept number leave, the oldest first."""
         spare = self.present.size - CUTS_KEPT
         if spare <= 0 or not self.job.call.lazy:
@@ -266,10 +276,10 @@ class _Chain:
         self.present = np.array([slot for slot in tableau.slot if slot >= 0], np.int32)
 
     def _begin_highs(self, j: int, patch: Patch) -> None:
-        if self.use_tableau:
+        if self.own is not None:
             self._sync()
         self._patch_highs(patch)
-        if self.use_tableau and self.tableau is not None:
+        if self.tableau is not None:
             self._reset_highs(Statuses(*self.tableau.statuses()))
         elif j == 0:
             self._reset_highs(self._start_statuses())
@@ -299,9 +309,9 @@ class _Chain:
             self._add_to_highs(found)
             count.rounds += 1
         self._write(j, count, session.objective(), theta, output, values, col_dual, row_dual[: p.num_row])
-        if self.use_tableau or (j == 0 and job.basis is not None):
+        if self.own is not None or (j == 0 and job.basis is not None):
             known = Statuses(*session.basis())
-            if self.use_tableau:
+            if self.own is not None:
                 self._begin_tableau(known)
             if j == 0 and job.basis is not None:
                 self._keep_basis(known)

@@ -1,0 +1,333 @@
+/* The dual simplex on the basis kernel, and the certificate of its answers. */
+#ifndef PYCOBRE_LP_KERNEL_SIMPLEX_H
+#define PYCOBRE_LP_KERNEL_SIMPLEX_H
+
+#include "lp_kernel_basis.h"
+#include "lp_simplex.h"
+
+#define PIVOT_AGREEMENT 1e-7 /* of a pivot by row and by column: beyond it the inverse has drifted */
+
+enum { KERNEL_UPDATES = 500 }; /* exchanges after which the inverse is computed anew */
+
+/* How far a variable is outside its bounds, squared, over its weight; 0 within the tolerance. */
+static inline double merit_of(const kernel *t, int32_t v, double tolerance) {
+    const double below = t->lo[v] - t->x[v], above = t->x[v] - t->up[v];
+    const double outside = below > above ? below : above;
+    return outside > tolerance ? outside * outside / t->weight[v] : 0.0;
+}
+
+/* The basic variable of the largest merit (ties: the first, columns of the kernel before logicals), or -1. Nonbasic
+ * logicals are on a bound: they have none. */
+static int32_t kernel_choose_row(const kernel *t, double tolerance) {
+    const int32_t n = t->m->num_col, all = n + kernel_rows(t);
+    int32_t best = -1;
+    double largest = 0.0;
+    for (int32_t i = 0; i < t->k; i++) {
+        const double merit = t->kcol[i] < 0 ? 0.0 : merit_of(t, t->kcol[i], tolerance);
+        best = merit > largest ? t->kcol[i] : best;
+        largest = merit > largest ? merit : largest;
+    }
+    for (int32_t v = n; v < all; v++) {
+        const double below = t->lo[v] - t->x[v], above = t->x[v] - t->up[v];
+        const double outside = below > above ? below : above;
+        if (outside > tolerance && t->at[v] == IS_BASIC) {
+            const double merit = outside * outside / t->weight[v];
+            best = merit > largest ? v : best;
+            largest = merit > largest ? merit : largest;
+        }
+    }
+    return best;
+}
+
+/* The row of a basic variable: over logicals of the kernel into `rho`, over columns into `alpha`. */
+static void compute_pivot_row(kernel *t, int32_t leaving) {
+    const int32_t n = t->m->num_col;
+    solve_row(t, leaving);
+    for (int32_t e = 0; e < t->rho_len; e++)
+        subtract_row(t, t->krow[t->rho_nz[e]], t->rho[t->rho_nz[e]]);
+    if (leaving >= n)
+        subtract_row(t, leaving - n, -1.0);
+}
+
+/* Whether a nonbasic variable with this entry can move the row up (`sign` 1) or down (-1). */
+static inline bool can_enter(const kernel *t, int32_t v, double entry, double sign) {
+    const double a = sign * entry;
+    return (a > PIVOT_SMALLEST && (t->free_to[v] & RISES)) || (a < -PIVOT_SMALLEST && (t->free_to[v] & FALLS));
+}
+
+static inline int32_t add_candidate(kernel *t, int32_t count, int32_t v, double entry) {
+    t->candidate[count] = v;
+    t->entry[count] = entry;
+    t->ratio[count] = fabs(t->d[v]) / fabs(entry);
+    return count + 1;
+}
+
+static int32_t gather_candidates(kernel *t, double sign) {
+    const int32_t n = t->m->num_col;
+    int32_t count = 0;
+    for (int32_t e = 0; e < t->rho_len; e++) {
+        const int32_t c = t->rho_nz[e];
+        if (can_enter(t, n + t->krow[c], t->rho[c], sign))
+            count = add_candidate(t, count, n + t->krow[c], t->rho[c]);
+    }
+    for (int32_t e = 0; e < t->cols_touched; e++) {
+        const int32_t col = t->col_list[e];
+        if (can_enter(t, col, t->alpha[col], sign))
+            count = add_candidate(t, count, col, t->alpha[col]);
+    }
+    return count;
+}
+
+static void swap_candidates(kernel *t, int32_t a, int32_t b) {
+    const int32_t v = t->candidate[a];
+    const double entry = t->entry[a], ratio = t->ratio[a];
+    t->candidate[a] = t->candidate[b], t->entry[a] = t->entry[b], t->ratio[a] = t->ratio[b];
+    t->candidate[b] = v, t->entry[b] = entry, t->ratio[b] = ratio;
+}
+
+/* Bring to the front the candidates of the smallest ratios, enough of them to make the row feasible by flips alone where
+ * there are; the number of them. */
+static int32_t select_near(kernel *t, int32_t n, double outside, double tolerance) {
+    int32_t near = 0;
+    double reach = 0.0, limit = INFINITY;
+    for (int32_t k = 0; k < n; k++) {
+        const double ratio = t->ratio[k] + tolerance / fabs(t->entry[k]);
+        limit = ratio < limit ? ratio : limit;
+    }
+    for (; near < n && reach < outside; limit = 8.0 * limit + tolerance)
+        for (int32_t k = near; k < n; k++)
+            if (!(t->ratio[k] > limit)) {
+                reach += fabs(t->entry[k]) * (t->up[t->candidate[k]] - t->lo[t->candidate[k]]);
+                swap_candidates(t, near++, k);
+            }
+    return near;
+}
+
+/* The variable that enters for a row that is `outside` its bound, after the bound flips that the ratio test allows (their
+ * rows are added to `work`); -1 when the row cannot be made feasible. `entry` is its entry in the pivot row. */
+static int32_t kernel_choose_column(kernel *t, double outside, double sign, double tolerance, double *entry) {
+    for (int32_t n = gather_candidates(t, sign); n > 0;) {
+        const int32_t near = select_near(t, n, outside, tolerance);
+        for (int32_t left = near; left > 0;) {
+            double bound = INFINITY;
+            for (int32_t k = 0; k < left; k++) {
+                const double ratio = t->ratio[k] + tolerance / fabs(t->entry[k]);
+                bound = ratio < bound ? ratio : bound;
+            }
+            int32_t best = -1;
+            double largest = 0.0;
+            for (int32_t k = 0; k < left; k++) {
+                const double size = fabs(t->entry[k]);
+                if (size > largest && t->ratio[k] <= bound) {
+                    best = k;
+                    largest = size;
+                }
+            }
+            if (best < 0)
+                return -1; /* the reduced costs are no numbers any more */
+            const int32_t v = t->candidate[best];
+            const double range = t->up[v] - t->lo[v];
+            *entry = t->entry[best];
+            if (!(outside - largest * range > 0.0))
+                return v;
+            outside -= largest * range;
+            scatter_variable(t, v, t->at[v] == AT_LOWER ? range : -range);
+            t->at[v] = t->at[v] == AT_LOWER ? AT_UPPER : AT_LOWER;
+            t->x[v] = kernel_bound(t, v);
+            kernel_set_free(t, v);
+            swap_candidates(t, best, --left);
+        }
+        for (int32_t k = near; k < n; k++) /* those not near come to the front */
+            swap_candidates(t, k - near, k);
+        n -= near;
+    }
+    return -1;
+}
+
+/* Add `step` times the column in `to` and `work` to the basic variables. */
+static void move_basic(kernel *t, const double *to, double step) {
+    const int32_t n = t->m->num_col;
+    for (int32_t h = 0; h < t->hits; h++)
+        t->x[t->kcol[t->hit[h]]] += to[t->hit[h]] * step;
+    for (int32_t e = 0; e < t->rows_touched; e++) {
+        const int32_t r = t->row_list[e];
+        if (t->at[n + r] == IS_BASIC)
+            t->x[n + r] += t->work[r] * step;
+    }
+    t->changed = true;
+}
+
+/* The basic variables follow the bound flips whose rows are in `work`. */
+static void apply_flips(kernel *t) {
+    if (t->rows_touched == 0)
+        return;
+    solve_column(t, t->moved);
+    move_basic(t, t->moved, 1.0);
+    forget_rows(t);
+}
+
+/* Devex: weights grow with the steps that rows take. */
+static void kernel_update_devex_weights(kernel *t, int32_t leaving, int32_t entering, double entry) {
+    const int32_t n = t->m->num_col;
+    const double reference = t->weight[leaving] / (entry * entry);
+    for (int32_t h = 0; h < t->hits; h++) {
+        const int32_t i = t->hit[h];
+        const double weight = t->col[i] * t->col[i] * reference;
+        if (weight > t->weight[t->kcol[i]])
+            t->weight[t->kcol[i]] = weight;
+    }
+    for (int32_t e = 0; e < t->rows_touched; e++) {
+        const int32_t r = t->row_list[e];
+        const double weight = t->work[r] * t->work[r] * reference;
+        if (t->at[n + r] == IS_BASIC && weight > t->weight[n + r])
+            t->weight[n + r] = weight;
+    }
+    t->weight[entering] = reference > 1.0 ? reference : 1.0;
+}
+
+static void update_reduced_costs(kernel *t, int32_t leaving, int32_t entering, double entry) {
+    const int32_t n = t->m->num_col;
+    const double step = t->d[entering] / entry;
+    if (step != 0.0) {
+        for (int32_t e = 0; e < t->rho_len; e++)
+            t->d[n + t->krow[t->rho_nz[e]]] -= step * t->rho[t->rho_nz[e]];
+        for (int32_t e = 0; e < t->cols_touched; e++) {
+            const int32_t col = t->col_list[e];
+            if (t->at[col] != IS_BASIC)
+                t->d[col] -= step * t->alpha[col];
+        }
+    }
+    t->d[entering] = 0.0;
+    t->d[leaving] = step;
+}
+
+/* Exchange `leaving`, which goes to its lower bound when it rises, for `entering`; false where row and column disagree
+ * on the pivot. */
+static bool kernel_pivot(kernel *t, int32_t leaving, int32_t entering, double by_row, bool rise) {
+    const int32_t n = t->m->num_col;
+    scatter_variable(t, entering, 1.0);
+    solve_column(t, t->col);
+    const double entry = leaving < n ? t->col[t->col_pos[leaving]] : t->work[leaving - n];
+    if (!(fabs(entry - by_row) <= PIVOT_AGREEMENT * (1.0 + fabs(by_row)) && fabs(entry) > PIVOT_SMALLEST))
+        return false;
+    const double bound = rise ? t->lo[leaving] : t->up[leaving], step = (bound - t->x[leaving]) / entry;
+    move_basic(t, t->col, step);
+    t->x[entering] += step;
+    kernel_update_devex_weights(t, leaving, entering, entry);
+    update_reduced_costs(t, leaving, entering, entry);
+    t->x[leaving] = bound;
+    t->at[leaving] = rise ? AT_LOWER : AT_UPPER;
+    t->at[entering] = IS_BASIC;
+    kernel_set_free(t, leaving);
+    kernel_set_free(t, entering);
+    exchange_kernel(t, leaving < n ? t->col_pos[leaving] : -1 - (leaving - n),
+                    entering < n ? entering : -1 - t->row_pos[entering - n], entry);
+    t->pivots++;
+    return true;
+}
+
+/* Compute the inverse and all values anew; false where the basis is then not dual feasible. */
+static bool kernel_renew(kernel *t, const pool_view *pool, double dual) {
+    return kernel_refactor(t, pool) && kernel_set_nonbasic_values(t, dual);
+}
+
+/* Exchange the basic variable v, which is outside its bounds; false where nothing can enter, or where row and column
+ * disagree. */
+static bool kernel_step(kernel *t, int32_t v, double dual) {
+    const bool rise = t->x[v] < t->lo[v];
+    const double outside = rise ? t->lo[v] - t->x[v] : t->x[v] - t->up[v];
+    double entry = 0.0;
+    compute_pivot_row(t, v);
+    const int32_t entering = kernel_choose_column(t, outside, rise ? 1.0 : -1.0, 0.5 * dual, &entry);
+    apply_flips(t);
+    const bool exchanged = entering >= 0 && kernel_pivot(t, v, entering, entry, rise);
+    forget_rows(t);
+    forget_cols(t);
+    return exchanged;
+}
+
+/* Pivot until every basic variable is within its bounds; false when that is not to be had. The inverse is computed anew
+ * after many exchanges, and before it is believed that there is no other one. */
+static bool kernel_iterate(kernel *t, const pool_view *pool, double primal, double dual, int32_t limit) {
+    for (int32_t v = kernel_choose_row(t, primal); v >= 0; v = kernel_choose_row(t, primal)) {
+        if (t->pivots >= limit || !kernel_reserve_inverse(t, t->k + 1))
+            return false;
+        const bool old = t->updates >= KERNEL_UPDATES;
+        if (!old && kernel_step(t, v, dual))
+            continue;
+        if (t->updates == 0 || !kernel_renew(t, pool, dual))
+            return false;
+    }
+    return true;
+}
+
+/* ---- the certificate ---- */
+
+static void kernel_read_columns(kernel *t) {
+    const lp_model *m = t->m;
+    for (int32_t a = 0; a < m->active_size; a++)
+        t->z[m->active[a]] = t->x[m->active[a]];
+}
+
+/* Whether columns and duals satisfy the LP's own rows and columns and give one objective; fills dual. */
+static bool kernel_certify(kernel *t, const pool_view *pool) {
+    const lp_model *m = t->m;
+    const int32_t n = m->num_col;
+    double *activity = t->work, *size = t->size; /* `work` is zero between solves: give it back so */
+    bool holds = true;
+    for (int32_t r = 0; r < m->num_row; r++)
+        size[r] = 0.0;
+    for (int32_t col = 0; col < n; col++) {
+        double dual = t->cost[col], dual_size = fabs(dual);
+        for (int32_t e = m->starts[col]; e < m->starts[col + 1]; e++) {
+            const int32_t r = m->rows[e];
+            const double term = m->values[e] * t->z[col], priced = m->values[e] * t->d[n + r];
+            activity[r] += term;
+            size[r] += fabs(term);
+            dual -= priced;
+            dual_size += fabs(priced);
+        }
+        t->dual[col] = dual;
+        t->dual_size[col] = dual_size;
+    }
+    double primal = 0.0, bound = 0.0, terms = 1.0;
+    for (int32_t p = 0; p < t->pool_rows; p++) {
+        if (t->slot[p] < 0)
+            continue;
+        const double *slope = pool->slope + (size_t)t->slot[p] * (size_t)pool->width;
+        const int32_t v = n + m->num_row + p;
+        const double y = t->d[v];
+        double reached = 0.0, reach = 0.0;
+        for (int32_t k = -1; k < m->outputs_size; k++) {
+            const int32_t col = k < 0 ? m->head : m->outputs[k];
+            const double value = k < 0 ? 1.0 : slope[k] * m->slope_factor[k];
+            const double term = value * t->z[col];
+            reached += term;
+            reach += fabs(term);
+            t->dual[col] -= value * y;
+            t->dual_size[col] += fabs(value * y);
+        }
+        const double value = t->x[v] + t->shift[m->num_row + p];
+        holds &= fabs(reached - value) <= RESIDUAL_LARGEST * (1.0 + reach);
+        bound += y * value;
+        terms += fabs(y * value);
+    }
+    for (int32_t r = 0; r < m->num_row; r++) {
+        const double value = t->x[n + r] + t->shift[r];
+        holds &= fabs(activity[r] - value) <= RESIDUAL_LARGEST * (1.0 + size[r]);
+        bound += t->d[n + r] * value;
+        terms += fabs(t->d[n + r] * value);
+        activity[r] = 0.0;
+    }
+    for (int32_t col = 0; col < n; col++) {
+        if (m->active_at[col] >= 0)
+            holds &= fabs(t->dual[col] - t->d[col]) <= RESIDUAL_LARGEST * (1.0 + t->dual_size[col]);
+        const double reduced = (m->active_at[col] >= 0 ? t->d[col] : t->dual[col]) * t->z[col];
+        primal += t->cost[col] * t->z[col];
+        bound += reduced;
+        terms += fabs(t->cost[col] * t->z[col]) + fabs(reduced);
+    }
+    return holds && fabs(primal - bound) <= RESIDUAL_LARGEST * terms;
+}
+
+#endif
