@@ -167,6 +167,6 @@ def test_doubts_are_warnings_and_do_not_hinder() -> None:
     )
     case = replace(case, load_stats=type(case.load_stats).empty())
     findings = check_case(case)
-    assert {f.kind for f in findings} == {"losses_not_modelled", "initial_storage"}
+    assert {f.kind for f in findings} == {"losses_not_modelled", "initial_storage", "no_load"}
     assert {f.severity for f in findings} == {Severity.WARNING}
     require_sound(case)

@@ -7,7 +7,7 @@ To add a command, write `cli/<name>.py` with
 
 and give it a line in `COMMANDS`. An exception becomes an exit code and a hint in one place (`app.failures`).
 
-commands   init, run, validate, migrate, simulate, runs, report, compare, verify, doctor, replay, version
+commands   init, run, validate, schema, migrate, simulate, runs, report, compare, verify, doctor, replay, version
 parser     the argument parser and its hints
 display    what a run prints: header, events, summary
 screen     the events as a live table, plain lines or JSON lines
@@ -35,6 +35,7 @@ COMMANDS = {
     "init": "write a bundled example, or a synthetic system, as a case directory",
     "run": "train a policy for a case, simulate it and write the results",
     "validate": "report all errors and warnings of a case",
+    "schema": "write the JSON Schemas of a case's files, for editors",
     "migrate": "write a case of the 0.5 form in the 0.18 form",
     "simulate": "simulate a trained policy on a case",
     "runs": "list the runs in a result directory",

@@ -2,7 +2,7 @@
 
 registry                        the list of checks and how they run
 references · coverage · generic · history · seasons  nothing missing
-physical · limits · magnitudes · phases  sensible numbers
+physical · limits · magnitudes · phases · plausible  sensible numbers
 support · no_effect             what is not modelled, and what changes nothing
 
 A check is a generator of findings over the sections it names as parameters; it runs when all of them could be
@@ -23,6 +23,7 @@ from pycobre.hydro.checks import (  # noqa: F401  (they register)
     no_effect,
     phases,
     physical,
+    plausible,
     references,
     seasons,
     support,

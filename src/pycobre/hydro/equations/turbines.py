@@ -38,7 +38,9 @@ def add_generation(d: StageLpBuilder) -> None:
         h, share = index.pairs[p].hydro, _share(d, p)
         gamma = planes[h]
         labels = [[index.pair_names[p]], [str(plane) for plane in range(gamma.shape[0])], d.blocks]
-        rows = lp.rows("production", labels, -np.inf, share * gamma[None, :, Gamma.CONSTANT, None])[0]
+        # A plant that does not operate generates nothing, at volumes that its planes were not made for too.
+        most_power = share * gamma[None, :, Gamma.CONSTANT, None] if hydro.operates[h] else np.inf
+        rows = lp.rows("production", labels, -np.inf, most_power)[0]
         start, end = d.storage_ends(h)
         lp.add(rows, columns[i][None], 1.0)
         lp.add(rows, d.columns["turbined"][p][None], -gamma[:, Gamma.TURBINED, None])

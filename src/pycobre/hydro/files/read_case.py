@@ -68,9 +68,10 @@ def read_directory(root: Path) -> tuple[dict[str, bytes], list[Finding]]:
     files: dict[str, bytes] = {}
     findings: list[Finding] = []
     try:
-        findings += _strange_folders(root)
+        findings += _unknown_folders(root)
         folders = [root, *(root / folder for folder in _FOLDERS)]
         paths = sorted(p for f in folders for pattern in ("*.json", "*.parquet") for p in f.glob(pattern))
+        findings += _other_formats(root, folders)
     except OSError as error:
         return {}, [_unreadable(str(root), error)]
     for path in paths:
@@ -115,7 +116,34 @@ def _unreadable(file: str, error: OSError) -> Finding:
     )
 
 
-def _strange_folders(root: Path) -> list[Finding]:
+def _other_formats(root: Path, folders: list[Path]) -> list[Finding]:
+    """Files with the name of one of a case's and another ending, such as a table as .csv: nobody reads them."""
+    known = {each.file.rpartition(".")[0]: each.file for each in SECTIONS.values()}
+    found = []
+    for path in sorted(p for folder in folders if folder.is_dir() for p in folder.iterdir()):
+        file = path.relative_to(root).as_posix()
+        meant = known.get(file.partition(".")[0])
+        if (
+            meant is not None
+            and file != meant
+            and not file.endswith((".json", ".parquet"))
+            and path.is_file()
+        ):
+            there = (root / meant).exists()
+            found.append(
+                Finding(
+                    kind="unknown_file",
+                    layer=Layer.FILES,
+                    file=file,
+                    rule=f"the file is not read: expected {meant}",
+                    severity=Severity.WARNING if there else Severity.ERROR,
+                    suggestion="" if there else "Write it in that format.",
+                )
+            )
+    return found
+
+
+def _unknown_folders(root: Path) -> list[Finding]:
     """Folders that are meant to be one of a case's and are not; others (results, notes) are the author's own."""
     there = sorted(path.name for path in root.iterdir() if path.is_dir())
     return [
