@@ -7,6 +7,7 @@ against_cobre       training end to end against Cobre (cobre_cases, cobre_runs, 
 run_start           from the call to the first iteration
 run_workers         two workers against one process
 checkpoint          checkpoints as a share of an iteration
+run_records         events, status and default checkpoints as a share of an iteration
 policy_load         reading a large policy file
 cli_start           `pycobre --help` against a bare interpreter
 report_size         the report of 2,000 scenarios

@@ -162,7 +162,7 @@ class Output:
         if self._directory is None or self._log is None:
             return
         try:
-            if error is not None and self._log.status.state == "running":
+            if error is not None and not self._log.ended:
                 document = error_document(error)
                 try:
                     self._directory.end(FAILED, error=document["message"])

@@ -1,19 +1,18 @@
 """What rank 0 writes of a run while it goes on: every event into `events.jsonl`, the state into `status.json`.
 
 Events of single stages stay out: they are many, and say nothing that is worth a line on a disk. The status is
-written when its last writing is so long ago that writing takes at most a two-hundredth of the time.
+written when its last writing is so long ago that writing takes at most a thousandth of the time.
 """
 
 from __future__ import annotations
 
-import json
 import resource
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 from pycobre._util.files import replace_file
-from pycobre.app.results.event_log import EventLog, finite
+from pycobre.app.results.event_log import EventLog, finite, to_json
 from pycobre.app.results.layout import STATUS
 from pycobre.app.results.record import FAILED, Session, utc
 from pycobre.app.results.status import SCHEMA, RunStatus
@@ -51,21 +50,21 @@ LOGGED = (
     SimulationFinished,
     WarningRaised,
 )
-SHARE = 200.0
+SHARE = 1000.0
 
 
 class RunLog:
     """A listener on rank 0."""
 
     def __init__(self, directory: RunDirectory, case: str) -> None:
-        self._directory = directory
+        self._path = directory.root / STATUS
         session: Session = directory.record.sessions[-1]
         self._events = EventLog(directory.root, directory.record.id)
         self._began = time.monotonic()
         self._written_at = 0.0
         self._cost = 0.0
         self._recent: list[float] = []
-        self.status = RunStatus(
+        first = RunStatus(
             run=directory.record.id,
             state="running",
             phase="starting",
@@ -80,7 +79,14 @@ class RunLog:
             elapsed_s=0.0,
             warnings=[],
         )
+        # A dictionary: making an object of 27 fields after every iteration would cost more than writing it.
+        self._now: dict[str, Any] = dict(vars(first))
         self._write()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the end of the run has been written."""
+        return bool(self._now["state"] != "running")
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, UNLOGGED):
@@ -118,17 +124,14 @@ class RunLog:
                 }
             case IterationFinished():
                 self._recent = [*self._recent, event.elapsed_s][-10:]
-                left = (
-                    None
-                    if self.status.iteration_limit is None
-                    else self.status.iteration_limit - event.iteration
-                )
+                limit = self._now["iteration_limit"]
+                left = None if limit is None else limit - event.iteration
                 return {
                     "iteration": event.iteration,
                     "lower_bound": event.lower_bound,
                     "upper_bound": event.upper_bound,
                     "gap": event.gap,
-                    "lp_solves": self.status.lp_solves + event.lp_solves,
+                    "lp_solves": self._now["lp_solves"] + event.lp_solves,
                     "eta_s": None if left is None else left * sum(self._recent) / len(self._recent),
                 }
             case CheckpointWritten():
@@ -142,23 +145,21 @@ class RunLog:
             case SimulationFinished():
                 return {"scenarios_done": event.scenarios, "phase": "writing"}
             case WarningRaised():
-                return {"warnings": [*(self.status.warnings or []), event.message]}
+                return {"warnings": [*self._now["warnings"], event.message]}
         return {}
 
     def _set(self, *, always: bool = False, **changes: Any) -> None:
-        self.status = replace(self.status, **changes)
+        self._now.update(changes)
         if always or time.monotonic() - self._written_at >= SHARE * self._cost:
             self._write()
 
     def _write(self) -> None:
         begin = time.monotonic()
-        self.status = replace(
-            self.status,
+        self._now.update(
             updated=utc(),
             elapsed_s=begin - self._began,
             memory_bytes=1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
         )
-        document = finite({"schema": SCHEMA, **vars(self.status)})
-        replace_file(self._directory.root / STATUS, json.dumps(document, allow_nan=False).encode() + b"\n")
+        replace_file(self._path, to_json({"schema": SCHEMA, **self._now}) + b"\n")
         self._written_at = time.monotonic()
         self._cost = self._written_at - begin

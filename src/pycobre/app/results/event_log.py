@@ -18,7 +18,7 @@ from pycobre.app.results.layout import EVENTS
 from pycobre.errors import OutputError
 from pycobre.events import KINDS, Event
 
-__all__ = ["SCHEMA", "EventLog", "event_schema", "finite", "read_events"]
+__all__ = ["SCHEMA", "EventLog", "event_schema", "finite", "read_events", "to_json"]
 
 SCHEMA = 1
 
@@ -36,8 +36,7 @@ class EventLog:
     def write(self, event: Event) -> None:
         """Append one event."""
         head = {"schema": SCHEMA, "at": round(time.time(), 6), "run": self._run}
-        line = {**head, **finite(event.to_dict())}
-        data = json.dumps(line, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+        data = to_json({**head, **event.to_dict()}) + b"\n"
         try:
             written = os.write(self._descriptor, data)
         except OSError as cause:
@@ -53,6 +52,14 @@ class EventLog:
         size = os.fstat(self._descriptor).st_size
         if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
             os.write(self._descriptor, b"\n")
+
+
+def to_json(document: dict[str, Any]) -> bytes:
+    """One line of JSON, with null in place of numbers that JSON does not have."""
+    try:
+        return json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
+    except ValueError:  # rare, so that looking at every number first would cost more
+        return json.dumps(finite(document), allow_nan=False, separators=(",", ":")).encode()
 
 
 def finite(value: Any) -> Any:
