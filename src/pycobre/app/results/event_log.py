@@ -21,6 +21,7 @@ from pycobre.events import KINDS, Event
 __all__ = ["SCHEMA", "EventLog", "event_schema", "finite", "read_events", "to_json"]
 
 SCHEMA = 1
+_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))  # made once: it costs as much as a line
 
 
 class EventLog:
@@ -57,9 +58,9 @@ class EventLog:
 def to_json(document: dict[str, Any]) -> bytes:
     """One line of JSON, with null in place of numbers that JSON does not have."""
     try:
-        return json.dumps(document, allow_nan=False, separators=(",", ":")).encode()
+        return _ENCODER.encode(document).encode()
     except ValueError:  # rare, so that looking at every number first would cost more
-        return json.dumps(finite(document), allow_nan=False, separators=(",", ":")).encode()
+        return _ENCODER.encode(finite(document)).encode()
 
 
 def finite(value: Any) -> Any:
