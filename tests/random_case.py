@@ -323,11 +323,10 @@ def with_phases(case: Case, d: Drawn) -> Case:
     start = case.initial_conditions
     if "filling" in d.has:
         first, dead = case.hydros[0], d.number(6.0, 8.0)
+        rate = 1.3 * dead / (0.0036 * sum(stage.hours for stage in case.stages[:2]))
         first = replace(
             first,
-            filling=Filling(
-                start_stage_id=0, filling_min_rate_m3s=dead
-            ),  # 0.36 hm³ and more per hour-hundred
+            filling=Filling(start_stage_id=0, filling_min_rate_m3s=rate),
             entry_stage_id=2,
             reservoir=replace(first.reservoir, min_storage_hm3=dead),
         )
