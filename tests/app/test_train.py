@@ -174,6 +174,7 @@ def test_training_works_from_a_thread() -> None:
         ({"num_workers": 0}, OptionError, "num_workers: expected at least 1, got 0"),
         ({"num_workers": "2"}, OptionError, "num_workers: expected a whole number of at least 1, got '2'"),
         ({"num_workers": True}, OptionError, "num_workers: expected a whole number of at least 1, got True"),
+        ({"num_workers": 1_000_000}, OptionError, "num_workers: expected at most 1024, got 1000000"),
         ({"checkpoint_iterations": 0}, OptionError, "checkpoint_iterations: expected at least 1, got 0"),
         ({"progress_callback": 5}, OptionError, "progress_callback: expected something to call"),
         ({"config_overrides": "x", "num_workers": 2}, OptionError, "expected a mapping of dotted paths"),

@@ -119,6 +119,37 @@ def test_a_forged_message_is_that_ranks_failure(name: str, tmp_path: Path) -> No
     assert gone(group)
 
 
+@pytest.mark.parametrize("more", range(1, 7))
+def test_a_system_that_refuses_descriptors_is_an_error_and_no_rank_is_left(more: int) -> None:
+    """Whatever step the limit hits: the pair of sockets, the process, the descriptor of the process."""
+    code = f"""
+import os, resource, subprocess, sys
+from pycobre.errors import InitializationFailed
+from pycobre.launch.launcher import RankGroup
+started = []
+popen = subprocess.Popen
+class Recorded(popen):
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        started.append(self)
+subprocess.Popen = Recorded
+size = 8
+used = max(map(int, os.listdir("/proc/self/fd")))
+resource.setrlimit(resource.RLIMIT_NOFILE, (used + 3 + {more}, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+try:
+    RankGroup("launched_rank", size, "shm", b'{{"default": "wait"}}')
+except InitializationFailed as error:
+    print(len(started), all(process.poll() is not None for process in started), error)
+"""
+    env = {**os.environ, "PYTHONPATH": str(HERE)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=200)
+    count, reaped, text = done.stdout.split(" ", 2)
+    assert (int(count) < 8, reaped) == (True, "True"), done.stderr
+    assert re.fullmatch(
+        r"the shm backend could not start: rank \d could not be started: .*Too many open files.*\n", text
+    )
+
+
 def test_a_killed_rank_is_named_and_the_others_are_ended(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -35,6 +35,10 @@ __all__ = ["WorkerInfo", "choose_backend", "run_on_workers", "start_workers"]
 T = TypeVar("T")
 
 
+MAX_WORKERS = 1024
+"""Processes that one run starts on one machine; the shm backend knows no more ranks."""
+
+
 @frozen()
 class WorkerInfo:
     """One worker of a finished run."""
@@ -52,6 +56,10 @@ def choose_backend(backend: str, workers: int, environ: Mapping[str, str] | None
         backend = environ.get("COBRE_COMM_BACKEND", "").strip().lower() or "auto"
     if backend not in NAMES:
         raise InvalidBackend(backend, NAMES)
+    if workers > MAX_WORKERS:
+        raise OptionError(
+            f"num_workers: expected at most {MAX_WORKERS}, got {workers}. Take as many as there are cores."
+        )
     announced = announced_size(environ)
     if announced is not None and not announced[0].startswith("COBRE_"):
         raise OptionError(

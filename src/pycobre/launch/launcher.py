@@ -144,7 +144,10 @@ class RankGroup:
             self._send(rank, Kind.GO, b"")
 
     def _start(self, module: str, rank: int, environment: dict[str, str], inherited: list[int]) -> None:
-        ours, theirs = socket.socketpair()
+        try:
+            ours, theirs = socket.socketpair()
+        except OSError as error:
+            raise self._not_started(rank, error) from error
         environment[CHANNEL_FD_VARIABLE] = str(theirs.fileno())
         environment[PAYLOAD_FD_VARIABLE] = str(self._payload_fd)
         try:
@@ -158,15 +161,23 @@ class RankGroup:
             )
         except OSError as error:
             ours.close()
-            raise InitializationFailed(
-                environment["COBRE_COMM_BACKEND"], f"rank {rank} could not be started: {error}"
-            ) from error
+            raise self._not_started(rank, error) from error
         finally:
             theirs.close()
-        started = Rank(rank, process, ours, pidfd=open_pidfd(process.pid))
+        try:
+            pidfd = open_pidfd(process.pid)
+        except OSError as error:
+            process.kill()
+            process.wait()
+            ours.close()
+            raise self._not_started(rank, error) from error
+        started = Rank(rank, process, ours, pidfd=pidfd)
         self.ranks.append(started)
         self._selector.register(ours, selectors.EVENT_READ, started)
         self._selector.register(started.pidfd, selectors.EVENT_READ, started)
+
+    def _not_started(self, rank: int, error: OSError) -> InitializationFailed:
+        return InitializationFailed(self.backend, f"rank {rank} could not be started: {error}")
 
     def request_stop(self) -> None:
         """Ask every rank to end after its current step."""
