@@ -24,6 +24,7 @@ solver_tableau      the dense tableau against HiGHS, by size of LP
 solver_kernel       the basis kernel against HiGHS, by size of LP
 sddp_cuts           cost of an iteration by how cuts are kept (sddp_systems: problems to measure on)
 sddp_interior       bounds with cuts at interior points, by schedule
+sddp_trajectories   CPU to a bound with a growing number of trajectories
 sddp_memory         memory of a training against its estimate
 sddp_scaling        cost against stages, passes, openings, states
 sddp_ranks          strong and weak scaling over ranks

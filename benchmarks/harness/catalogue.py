@@ -57,6 +57,7 @@ CATALOGUE: dict[str, Benchmark] = {
         Benchmark("solver_kernel", "the basis kernel against HiGHS, by size of LP"),
         Benchmark("sddp_cuts", "cost of an iteration by how cuts are kept"),
         Benchmark("sddp_interior", "bounds with cuts at interior points, by schedule"),
+        Benchmark("sddp_trajectories", "CPU to a bound with a growing number of trajectories"),
         Benchmark("sddp_memory", "memory of a training against its estimate"),
         Benchmark("sddp_scaling", "cost against stages, passes, openings, states"),
         Benchmark("sddp_ranks", "strong and weak scaling over ranks"),

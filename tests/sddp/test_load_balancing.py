@@ -16,7 +16,7 @@ from pycobre.sddp.plan import Plan
 from pycobre.sddp.split import Split
 from pycobre.sddp.starts import Starts
 from pycobre.sddp.training.backward import CutGenerator
-from pycobre.sddp.training.load_balancing import SharedWorkQueue, neighbours
+from pycobre.sddp.training.load_balancing import SharedWorkQueue, local_ranks
 from pycobre.solver import BasisBlock, SolverOptions
 from pycobre.solver.native import why_not_native
 from pycobre.testing import problems, run_ranks
@@ -49,11 +49,11 @@ class Node:
         ([(5, 1)], range(5, 6)),
     ],
 )
-def test_neighbours_are_ready_and_consecutive(said, expected):
+def test_local_ranks_are_ready_and_consecutive(said, expected):
     class Comm:
         rank = 5
 
-    assert neighbours(Comm(), Node(said), ready=True) == expected
+    assert local_ranks(Comm(), Node(said), ready=True) == expected
 
 
 def bases(rng, plan, node, count):
@@ -143,7 +143,7 @@ def train_on(comm, native=None):
 
 @compiled
 def test_a_rank_that_comes_late_finds_its_work_done(monkeypatch):
-    """Rank 0 makes every cut, its neighbour's too; the policy is that of one rank."""
+    """Rank 0 makes every cut, the other rank's too; the policy is that of one rank."""
     alone, (total,) = train_on(LocalBackend())
     leave_all_to_rank_zero(monkeypatch)
     found = run_ranks("threads", 2, train_on, timeout=120)

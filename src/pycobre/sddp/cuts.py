@@ -1,6 +1,6 @@
 """Cuts: growing tables θ ≥ intercept + slope·x, one per node, stored once per machine.
 
-The numbers live in a shared region that the leader writes and everybody reads. A slot keeps its meaning for
+The numbers live in a shared region that the leader writes and all ranks read. A slot keeps its meaning for
 the whole run; slots are handed out in the order (iteration, depth from the last to the first, trajectory), so
 they do not depend on who computed what. On a linear graph with M trajectories in every iteration
 slot = (iteration − 1) · M + trajectory.

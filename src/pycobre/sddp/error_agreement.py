@@ -39,7 +39,7 @@ def collective_section(comm: Communicator) -> Iterator[None]:
     """Around what all ranks do: agreed errors come out as themselves, and no rank leaves the others waiting.
 
     Arguments that make no sense are refused by every rank alike, and the communicator's own errors are known to
-    all. Anything else that gets here happened on this rank alone, an interrupt for instance: tell the others.
+    all. Anything else that gets here happened on this rank alone, an interrupt for instance: abort the others.
     """
     try:
         yield
@@ -107,8 +107,8 @@ class CheckedCollectives:
     def require_same(self, text: str, what: str) -> None:
         """Refuse, on all ranks, where the texts differ: their results could not be combined."""
         own = np.frombuffer(hashlib.sha256(text.encode()).digest(), np.uint8).astype(np.float64)
-        everybody = self.gather(own[None], (1,) * self.comm.size)
-        differing = [rank for rank in range(self.comm.size) if np.any(everybody[rank] != everybody[0])]
+        gathered = self.gather(own[None], (1,) * self.comm.size)
+        differing = [rank for rank in range(self.comm.size) if np.any(gathered[rank] != gathered[0])]
         if differing:
             raise OptionError(
                 f"train: expected the same {what} on every rank, got others than rank 0's on ranks {differing}. "

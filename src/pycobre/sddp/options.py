@@ -105,7 +105,7 @@ class TrainOptions:
     def key(self) -> dict[str, str]:
         """What the bits of a result depend on, by name: equal keys may continue each other's training."""
         solver = {item.name: getattr(self.solver, item.name) for item in fields(self.solver)}
-        said = {
+        decisive = {
             "forward_passes": self.forward_passes,
             "trajectories": self.trajectories,
             "risk": self.risk,
@@ -118,7 +118,7 @@ class TrainOptions:
             "persistence": self.persistence,
             **{f"solver.{name}": value for name, value in solver.items() if name not in SAME_BITS},
         }
-        return {name: _describe(value) for name, value in said.items()}
+        return {name: _describe(value) for name, value in decisive.items()}
 
 
 def _whole(name: str, value: object, least: int | None) -> None:

@@ -1,6 +1,6 @@
 """Forward sampling: which nodes and openings the trajectories visit.
 
-A sampler is a pure function of (iteration, scenario): the same scenario gets the same path whoever asks, in
+A sampler is a pure function of (iteration, scenario): the same scenario gets the same path whichever rank asks, in
 any order and in any block. Training iterations count from 1; simulation is iteration 0.
 """
 

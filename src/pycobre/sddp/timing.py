@@ -135,10 +135,10 @@ class Ledger:
         ranks, iterations = comm.size, len(self._iterations)
         booked = self._edges[-1] if self._edges else 0
         own = np.array(self._rows + self._collectives[:booked])
-        everybody = gather_rows(comm, own[None], (1,) * ranks)
+        gathered = gather_rows(comm, own[None], (1,) * ranks)
         width = len(self._FIELDS)
-        columns = everybody[:, : iterations * width].reshape(ranks, iterations, width).transpose(2, 1, 0)
-        spent = everybody[:, iterations * width :]
+        columns = gathered[:, : iterations * width].reshape(ranks, iterations, width).transpose(2, 1, 0)
+        spent = gathered[:, iterations * width :]
         least = spent.min(axis=0) if ranks else spent
         bounds = np.concatenate([[0], np.array(self._edges, np.int64)])
         communicate = np.zeros((iterations, ranks))

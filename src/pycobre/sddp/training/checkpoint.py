@@ -32,7 +32,7 @@ KIND, VERSION = "checkpoint", 2
 SUFFIX = ".cobre"
 KEPT = 3
 DEFAULT_S = 120.0
-"""Seconds between checkpoints where nobody says how often."""
+"""Seconds between checkpoints where no interval is given."""
 SHARE = 100.0
 """They are further apart where writing one takes more than a hundredth of that."""
 

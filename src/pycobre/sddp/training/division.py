@@ -24,7 +24,7 @@ __all__ = ["Division"]
 class Division:
     """`count` trajectories over the ranks of a communicator. Making one is collective; close it.
 
-    `local` are the ranks that balance their backward solves among them (see `neighbours`), `width` the numbers in
+    `local` are the ranks that balance their backward solves among them (see `local_ranks`), `width` the numbers in
     the record of a cut.
     """
 

@@ -25,14 +25,14 @@ from pycobre.sddp.split import Split
 from pycobre.sddp.starts import Starts
 from pycobre.solver import BasisBlock
 
-__all__ = ["SharedWorkQueue", "neighbours"]
+__all__ = ["SharedWorkQueue", "local_ranks"]
 
 Shape = tuple[tuple[int, ...], DTypeLike]
 
 _LINE_BYTES = 64  # every array begins on a cache line of its own
 
 
-def neighbours(comm: Communicator, provider: SharedMemoryProvider, *, ready: bool) -> range:
+def local_ranks(comm: Communicator, provider: SharedMemoryProvider, *, ready: bool) -> range:
     """The ranks that share memory with this one, where all are `ready` and consecutive (collective).
 
     Else this rank alone: the trajectories of a queue have to be consecutive as well.

@@ -30,7 +30,7 @@ __all__ = ["TrainingLog"]
 
 
 class TrainingLog:
-    """History and warnings of a run, and the events that tell a listener of them."""
+    """History and warnings of a run, and the events that report them to a listener."""
 
     def __init__(self, problem: Problem, reporter: Reporter) -> None:
         self._problem, self._reporter = problem, reporter

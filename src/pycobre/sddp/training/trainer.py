@@ -34,7 +34,7 @@ from pycobre.sddp.training.backward import CutGenerator
 from pycobre.sddp.training.backward_schedule import BackwardSchedule, Step
 from pycobre.sddp.training.bound import bound_above_cost, why_an_estimate
 from pycobre.sddp.training.division import Division
-from pycobre.sddp.training.load_balancing import SharedWorkQueue, neighbours
+from pycobre.sddp.training.load_balancing import SharedWorkQueue, local_ranks
 from pycobre.sddp.training.log import TrainingLog
 from pycobre.sddp.training.numerics import numerical_warnings, recovery_warnings
 from pycobre.sddp.training.outcome import Checkpointer, TrainingOutcome
@@ -89,7 +89,7 @@ class Trainer:
             with_states=options.selection is not None,
             interior=options.interior,
         )
-        local = neighbours(comm, provider, ready=self.engine.native)
+        local = local_ranks(comm, provider, ready=self.engine.native)
         width = self.cut_generator.width
         self._divide: Callable[[int], Division] = lambda count: Division(prepared, comm, count, local, width)
         self.division = self._divide(options.trajectories_in(1))
@@ -186,9 +186,9 @@ class Trainer:
             )
         columns = (trajectories.cost, trajectories.paths.lengths, np.full(count, canonical))
         own = np.stack([column.astype(np.float64) for column in columns], axis=1)
-        everybody = self.collectives.gather(own, self.division.split.counts)
-        upper = spread(everybody[:, 0])
-        lengths, linear = everybody[:, 1].astype(np.int32), bool(everybody[:, 2].all())
+        gathered = self.collectives.gather(own, self.division.split.counts)
+        upper = spread(gathered[:, 0])
+        lengths, linear = gathered[:, 1].astype(np.int32), bool(gathered[:, 2].all())
         schedule = self.division.schedule(self.collectives, trajectories.paths, lengths, linear=linear)
         solves = int(trajectories.paths.lengths.sum())
         self.log.forward_finished(upper, lp_solves=solves, elapsed_s=time.perf_counter() - begin)
@@ -265,18 +265,18 @@ class Trainer:
         recovered = (ledger.retries, ledger.rejected_answers, ledger.uncertified_answers)
         counted = np.array([ledger.lp_solves, ledger.simplex_iterations, *recovered], np.float64)
         counts = tuple(counted.size + count for count in outcomes)
-        everybody = self.collectives.gather(np.concatenate([counted, own])[:, None], counts)[:, 0]
+        gathered = self.collectives.gather(np.concatenate([counted, own])[:, None], counts)[:, 0]
         heads = np.cumsum(counts, dtype=np.int64) - np.array(counts, np.int64)
         places = heads[:, None] + np.arange(counted.size)
-        objectives = np.delete(everybody, places.reshape(-1))
-        self.recovered += everybody[places[:, 2:]].sum(axis=0)
+        objectives = np.delete(gathered, places.reshape(-1))
+        self.recovered += gathered[places[:, 2:]].sum(axis=0)
         self.log.record(
             root.bound(self.measures[ROOT], objectives),
             upper,
             cuts_added=added,
             cuts_total=sum(pool.count for pool in self.pools.values()),
-            lp_solves=int(everybody[heads].sum()),
-            simplex_iterations=int(everybody[heads + 1].sum()),
+            lp_solves=int(gathered[heads].sum()),
+            simplex_iterations=int(gathered[heads + 1].sum()),
         )
 
     def _select(self, iteration: int) -> None:
