@@ -16,6 +16,7 @@ case_loading        reading and checking large cases
 cluster             larger machines, by a model with measured costs (cluster_model, cluster_costs)
 comm_shm            shared memory against two MPIs (comm_common: what the three share)
 comm_tcp            sockets against two MPIs and gloo
+comm_tcp_auth       what authenticated messages and TLS cost
 comm_mpi            the mpi backend against mpi4py alone
 local_overhead      a collective of one process against a copy
 solver_batch        a batch of LPs against a loop in C (solver_models: LPs to measure on)

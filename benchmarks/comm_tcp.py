@@ -53,7 +53,9 @@ CONGESTION = "the default congestion control here is {}; on loopback the backend
 # --- the candidates ---
 
 
-def tcp_candidate() -> Candidate:
+def tcp_candidate(name: str = "tcp", variables: dict[str, str] | None = None) -> Candidate:
+    """The backend over loopback, with more COBRE_TCP_* settings if wanted."""
+
     def commands(size: int) -> list[tuple[list[str], dict[str, str]]]:
         with socket.create_server(("127.0.0.1", 0)) as free:
             port = free.getsockname()[1]
@@ -64,11 +66,12 @@ def tcp_candidate() -> Candidate:
             "COBRE_TCP_PORT": str(port),
             "COBRE_TCP_SIZE": str(size),
             "COBRE_TCP_TOKEN": secrets.token_hex(16),
+            **(variables or {}),
         }
         line = [sys.executable, *comm_common.this_module("pycobre")]
         return [(line, {**common, "COBRE_TCP_RANK": str(rank)}) for rank in range(size)]
 
-    return Candidate("tcp", commands)
+    return Candidate(name, commands)
 
 
 def openmpi_candidate(cache: Path) -> Candidate:

@@ -20,7 +20,12 @@ sys.path.insert(0, str(ROOT / "docs"))
 import wrap  # noqa: E402
 
 FENCE = re.compile(r"^```(?P<language>[^\n`]*)\n(?P<code>.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted(
+    [
+        *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
+        *(ROOT / "docs").rglob("*.md"),
+    ]
+)
 #: The commands of these are run by `.ci/run`: they install the package, and run this very suite.
 SHELL_ELSEWHERE = {"README.md", "CONTRIBUTING.md"}
 EXECUTED = {"python", "sh"}

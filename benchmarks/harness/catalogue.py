@@ -49,6 +49,7 @@ CATALOGUE: dict[str, Benchmark] = {
         Benchmark("cluster", "larger machines, by a model with measured costs"),
         Benchmark("comm_shm", "shared memory against two MPIs"),
         Benchmark("comm_tcp", "sockets against two MPIs and gloo"),
+        Benchmark("comm_tcp_auth", "what authenticated messages and TLS cost"),
         Benchmark("comm_mpi", "the mpi backend against mpi4py alone"),
         Benchmark("local_overhead", "a collective of one process against a copy"),
         Benchmark("solver_batch", "a batch of LPs against a loop in C"),

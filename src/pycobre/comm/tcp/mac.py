@@ -12,7 +12,7 @@ out, repeated or moved makes every following tag wrong. Whoever does not know th
 bytes accepted with a probability of at most ceil(L / 16) / 2^103, once: the first wrong tag ends the run.
 
 `pycobre._native.tcp` does the same in C (tcp_mac.h). Here short messages are Python integers and long ones are
-evaluated in `_LANES` interleaved parts by NumPy; both are exact.
+evaluated in interleaved parts by NumPy; both are exact.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ KEY_BYTES = 48  # 16 for the point, 32 for the pads
 _PRIME = (1 << 130) - 5
 _CLAMP = 0x0FFFFFFC0FFFFFFC0FFFFFFC0FFFFFFF
 _PADS_PER_BLOCK = 4
-_LANES = 4096
+_LANES = (4096, 1024)  # for the bulk of a message, and for what is left of it
 _LIMBS = 5
 _LIMB_BITS = 26
 _LIMB_MASK = np.uint64((1 << _LIMB_BITS) - 1)
@@ -75,7 +75,7 @@ class Mac:
         self._count = 0
         self._sum = 0
         self._partial = b""
-        self._lanes: _Lanes | None = None
+        self._lanes: dict[int, _Lanes] = {}
 
     def add(self, data: bytes | bytearray | memoryview) -> None:
         """Take in the next bytes of what the next tag covers."""
@@ -88,11 +88,13 @@ class Mac:
                 return
             self._blocks(memoryview(self._partial))
             self._partial = b""
-        whole = len(view) // (16 * _LANES) * (16 * _LANES)
-        if whole:
-            self._lanes = self._lanes or _Lanes(self._point)
-            self._sum = self._lanes.evaluate(self._sum, view[:whole])
-            view = view[whole:]
+        for lanes in _LANES:
+            whole = len(view) // (16 * lanes) * (16 * lanes)
+            if whole:
+                if lanes not in self._lanes:
+                    self._lanes[lanes] = _Lanes(self._point, lanes)
+                self._sum = self._lanes[lanes].evaluate(self._sum, view[:whole])
+                view = view[whole:]
         rest = len(view) % 16
         self._blocks(view[: len(view) - rest])
         self._partial = bytes(view[len(view) - rest :])
@@ -124,18 +126,19 @@ class Mac:
 
 
 class _Lanes:
-    """Evaluates the polynomial in `_LANES` parts: lane j has blocks j, j + `_LANES`, … at the point r^`_LANES`."""
+    """Evaluates the polynomial in `count` parts: lane j has blocks j, j + `count`, … at the point r^`count`."""
 
-    def __init__(self, point: int) -> None:
+    def __init__(self, point: int, count: int) -> None:
         powers = [1]
-        for _ in range(_LANES):
+        for _ in range(count):
             powers.append(powers[-1] * point % _PRIME)
-        self._stride = _limbs_of([powers[_LANES]])
-        self._finish = _limbs_of(powers[:0:-1])  # r^_LANES for lane 0 down to r for the last
+        self._count = count
+        self._stride = _limbs_of([powers[count]])
+        self._finish = _limbs_of(powers[:0:-1])  # r^count for lane 0 down to r for the last
 
     def evaluate(self, start: int, view: memoryview) -> int:
         """The polynomial of whole rows of blocks, begun with the sum `start`."""
-        rows = np.frombuffer(view, "<u8").reshape(-1, _LANES, 2)
+        rows = np.frombuffer(view, "<u8").reshape(-1, self._count, 2)
         total = _limbs_of_rows(rows[0])
         total[:, 0] += _limbs_of([start])[:, 0]
         for row in rows[1:]:
