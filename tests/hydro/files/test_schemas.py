@@ -43,7 +43,7 @@ FILES = {
 
 #: Read as any word, and refused by name where they are not supported.
 #: Settings that Cobre does not know.
-OWN = "training.interior_points"
+OWN = ("training.interior_points", "training.growing_trajectories")
 WORDS_REFUSED: set[str] = set()
 
 
