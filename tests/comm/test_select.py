@@ -52,9 +52,9 @@ class Fake(LocalBackend):
 def backends(monkeypatch):
     """Every backend available, each replaced by a `Fake` named for its kind."""
     for name, attribute in (("tcp", "TcpBackend"), ("shm", "ShmBackend"), ("mpi", "MpiBackend")):
-        module = types.ModuleType(f"pycobre.comm.{name}")
+        module = types.ModuleType(f"pycobre.comm.{name}.backend")
         setattr(module, attribute, type(attribute, (Fake,), {}))
-        monkeypatch.setitem(sys.modules, f"pycobre.comm.{name}", module)
+        monkeypatch.setitem(sys.modules, f"pycobre.comm.{name}.backend", module)
     monkeypatch.setattr(select, "_mpi_status", lambda: BackendStatus(True))
     monkeypatch.setattr(select, "_shm_status", lambda: BackendStatus(True))
 

@@ -87,8 +87,8 @@ def disagree_about_region(comm: Communicator) -> str:
 
 def test_ranks_that_ask_for_different_regions() -> None:
     text, _ = run_ranks("shm", 2, disagree_about_region)
-    assert "rank 0 called create_shared_region(10 of float32)" in text
-    assert "rank 1 called create_shared_region(11 of float32)" in text
+    assert "rank 0 calls create_shared_region(10 of float32)" in text
+    assert "rank 1 calls create_shared_region(11 of float32)" in text
 
 
 def region_that_a_follower_cannot_map(comm: Communicator) -> str:
