@@ -22,6 +22,7 @@ static PyObject *Session_new(PyTypeObject *type, PyObject *args, PyObject *kwarg
     memset(&self->session, 0, sizeof self->session);
     self->model = NULL;
     self->recovered_col = self->recovered_row = NULL;
+    self->recovered_cols = self->recovered_rows = 0;
     self->failed = false;
     self->team = NULL;
     self->helpers = NULL;
@@ -96,13 +97,17 @@ static PyObject *Session_keep_basis(PyObject *object, PyObject *args) {
         !RESIZE(self->recovered_row, s->model->num_row + s->num_present))
         return PyErr_NoMemory();
     library.getBasis(s->highs, self->recovered_col, self->recovered_row);
+    self->recovered_cols = s->model->num_col;
+    self->recovered_rows = s->model->num_row + s->num_present;
     Py_RETURN_TRUE;
 }
 
 static PyObject *Session_put_basis(PyObject *object, PyObject *args) {
     Session *self = (Session *)object;
     (void)args;
-    if (self->recovered_col != NULL)
+    const lp_session *s = &self->session;
+    if (self->recovered_col != NULL && s->model != NULL && self->recovered_cols == s->model->num_col &&
+        self->recovered_rows == s->model->num_row + s->num_present)
         library.setBasis(self->session.highs, self->recovered_col, self->recovered_row);
     Py_RETURN_NONE;
 }
@@ -141,6 +146,9 @@ static PyObject *Session_lead(PyObject *object, PyObject *args) {
         PyObject *helper = PyTuple_GetItem(helpers, k);
         if (Py_TYPE(helper) != Py_TYPE(object))
             return PyErr_Format(PyExc_TypeError, "a team: expected sessions");
+        for (Py_ssize_t j = 0; j <= k; j++)
+            if (sessions[j] == &((Session *)helper)->session)
+                return PyErr_Format(PyExc_ValueError, "a team: expected different sessions, got one twice");
         sessions[k + 1] = &((Session *)helper)->session;
     }
     self->team = team_new(sessions, (int32_t)count + 1, awake);
@@ -197,6 +205,15 @@ static bool pool_fits(pool_view *pool, const Py_buffer *intercept, const Py_buff
            (active->buf == NULL || active->len >= count);
 }
 
+/* Whether a failed opening can be continued with these arguments: its LP is still the one that is loaded. */
+static bool can_resume(const Session *self, PyObject *model, const lp_block *b, const pool_view *pool, int32_t begin,
+                       int32_t end) {
+    const lp_session *s = &self->session;
+    return self->failed && self->model == model && s->model == &((Model *)model)->model && s->chain == begin &&
+           begin < end && s->opening < b->openings && pool->count <= s->slot_capacity &&
+           indices_within(s->present, s->num_present, 0, pool->count);
+}
+
 /* Take the arguments of a block and solve it, alone or (`together`) with the helpers. */
 static PyObject *solve_block(PyObject *object, PyObject *args, bool together) {
     Session *self = (Session *)object;
@@ -209,12 +226,18 @@ static PyObject *solve_block(PyObject *object, PyObject *args, bool together) {
                           &b.pool_tolerance, &b.primal_tolerance, &b.dual_tolerance, &b.rows_per_round, &b.seed_rows,
                           &b.tableau_entries, &b.kernel_rows, &b.iteration_limit, &begin, &end, &retries))
         return NULL;
-    if (PyTuple_Size(arrays) != BLOCK_ARRAY_COUNT || begin < 0 || end > b.chains)
-        return PyErr_Format(PyExc_ValueError, "block: expected %d arrays and a range of chains", BLOCK_ARRAY_COUNT);
     const lp_model *m = &((Model *)model_object)->model;
-    const Py_ssize_t chains = b.chains, solves = chains * b.openings;
     b.values_per_chain = values_per_chain;
     b.lazy = lazy;
+    const char *fault = count_fault(m, &b, &pool, begin, end);
+    if (PyTuple_Size(arrays) != BLOCK_ARRAY_COUNT)
+        return PyErr_Format(PyExc_ValueError, "block: expected %d arrays, got %zd", BLOCK_ARRAY_COUNT,
+                            PyTuple_Size(arrays));
+    if (fault == NULL && retries >= 0 && !can_resume(self, model_object, &b, &pool, begin, end))
+        fault = "the block whose opening failed, to continue it";
+    if (fault != NULL)
+        return PyErr_Format(PyExc_ValueError, "block: expected %s, got something else", fault);
+    const Py_ssize_t chains = b.chains, solves = chains * b.openings;
     Py_buffer views[BLOCK_ARRAY_COUNT];
     memset(views, 0, sizeof views);
     int at = 0;
@@ -250,13 +273,17 @@ static PyObject *solve_block(PyObject *object, PyObject *args, bool together) {
     b.dealt = (_Atomic int64_t *)array.dealt, b.taken = array.taken;
     if (array.intercept != NULL) {
         pool.intercept = array.intercept, pool.slope = array.slope, pool.active = array.active;
-        if (pool.width != m->outputs_size || !pool_fits(&pool, view.intercept, view.slope, view.active)) {
+        if (array.slope == NULL || pool.width != m->outputs_size ||
+            !pool_fits(&pool, view.intercept, view.slope, view.active)) {
             PyErr_SetString(PyExc_ValueError, "pool: the arrays are smaller than its count");
             goto done;
         }
         b.pool = &pool;
     }
-    if (together && self->team == NULL)
+    fault = block_fault(m, &b, view.start_slots->len / (Py_ssize_t)sizeof(int32_t));
+    if (fault != NULL)
+        PyErr_Format(PyExc_ValueError, "block: expected %s, got something else", fault);
+    else if (together && self->team == NULL)
         PyErr_SetString(PyExc_RuntimeError, "this session leads no team: call lead first");
     else
         result = together ? solve_by_team(self, model_object, &b, begin, end)

@@ -2,6 +2,7 @@
 #ifndef PYCOBRE_LP_SOLVE_H
 #define PYCOBRE_LP_SOLVE_H
 
+#include "lp_check.h"
 #include "lp_team.h"
 
 static highs_library library;
@@ -67,6 +68,14 @@ static PyObject *Model_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     self->taken++;
     MODEL_ARRAYS(TAKE)
 #undef TAKE
+    const char *fault = model_fault(&m);
+    for (int v = 0; v < self->taken; v++)
+        if (self->views[v].len > (Py_ssize_t)COUNT_LARGEST * (Py_ssize_t)sizeof(double))
+            fault = "arrays of a size that can be counted";
+    if (fault != NULL) {
+        Py_DECREF(self);
+        return PyErr_Format(PyExc_ValueError, "model: expected sizes and indices that fit, got others in %s", fault);
+    }
     self->model = m;
     return (PyObject *)self;
 }
@@ -87,8 +96,9 @@ typedef struct {
     lp_session session;
     PyObject *model; /* keeps session.model alive */
     int32_t *recovered_col, *recovered_row;
-    bool failed;   /* the last block did not end well: what is loaded is not to be trusted */
-    lp_team *team; /* of this session and of its helpers, where it leads one */
+    int32_t recovered_cols, recovered_rows; /* how many they hold */
+    bool failed;                            /* the last block did not end well: what is loaded is not to be trusted */
+    lp_team *team;                          /* of this session and of its helpers, where it leads one */
     PyObject *helpers;
 } Session;
 
