@@ -1,4 +1,4 @@
-"""Names of a package that are loaded when they are first used, so that a room costs what is asked of it.
+"""Names of a package that are loaded when they are first used, so that a package costs what is asked of it.
 
 Workers are started before the modules that their work needs are loaded here, and load them at the same time.
 """

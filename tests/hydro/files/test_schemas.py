@@ -190,6 +190,7 @@ def test_every_field_is_used_refused_or_said_to_be_kept() -> None:
         ),
         *(
             "hydro/checks/coverage.py",
+            "hydro/checks/scenarios.py",
             "hydro/study/case_study.py",
             "hydro/study/options.py",
             "app/study.py",

@@ -1,7 +1,7 @@
 """Whether the parts of a case make sense together: references, coverage, physical sense, support.
 
 registry                        the list of checks and how they run
-references · coverage · generic · history · seasons  nothing missing
+references · coverage · scenarios · generic · history · seasons  nothing missing
 physical · limits · magnitudes · phases · plausible  sensible numbers
 support · no_effect             what is not modelled, and what changes nothing
 
@@ -25,6 +25,7 @@ from pycobre.hydro.checks import (  # noqa: F401  (they register)
     physical,
     plausible,
     references,
+    scenarios,
     seasons,
     support,
 )

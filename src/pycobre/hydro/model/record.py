@@ -1,4 +1,4 @@
-"""How the nouns of this room are declared: frozen, keyword-only, and the schema of their own file section.
+"""How the classes of a case are declared: frozen, keyword-only, and the schema of their own file section.
 
 The same class is what Python code constructs and what a JSON section must look like (`pycobre.hydro.files`).
 """
