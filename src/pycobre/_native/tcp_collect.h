@@ -232,7 +232,9 @@ static inline int tcp_wait_for_workers(tcp_star *star, tcp_collective *all, int6
     waiting.kind = TCP_WAITING;
     waiting.length = 0;
     for (uint32_t i = 0; i < star->peers; i++) {
-        if (!star->legs[i].entered || tcp_unsent(&star->streams[i]))
+        /* One whose bytes are awaited is not told: what is sent to it would count as its activity, so that it could
+         * stop in the middle of its contribution and never be blamed. */
+        if (tcp_expects_input(star, i) || tcp_unsent(&star->streams[i]))
             continue;
         /* One that has its result may be in the next collective, and would blame this rank for the silence. */
         star->legs[i].whole = star->legs[i].ended;

@@ -205,10 +205,12 @@ class _Collective:
     def keep_waiting(self) -> None:
         """Tell those who have entered that the coordinator is here and waits for others.
 
-        One that has its result may be in the next collective, and would blame this rank for the silence.
+        One that has its result may be in the next collective, and would blame this rank for the silence. One whose
+        bytes are awaited is not told: it is what the coordinator waits for, and what is sent to it would count as
+        its activity, so that it could stop in the middle of its contribution and never be blamed.
         """
         for leg in self._legs:
-            if leg.entered and not leg.stream.unsent:
+            if not leg.expects_input and not leg.stream.unsent:
                 leg.whole = leg.ended
                 leg.stream.queue(self._call.header(Kind.WAITING))
 
