@@ -87,12 +87,12 @@ def _spent(case: Case, iterations: int) -> _Spent:
             last = time.thread_time()
 
     overrides = {"training.stopping_rules": [{"type": "iteration_limit", "limit": iterations}]}
-    RunLog.__call__ = timed  # type: ignore[method-assign]
+    RunLog.__call__ = timed  # type: ignore[method-assign, assignment]
     try:
         with tempfile.TemporaryDirectory(prefix="pycobre-bench-") as directory:
             train(case, overrides, output=Path(directory) / "run")
     finally:
-        RunLog.__call__ = write  # type: ignore[method-assign]
+        RunLog.__call__ = write  # type: ignore[method-assign, assignment]
     return spent
 
 

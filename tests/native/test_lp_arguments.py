@@ -13,7 +13,9 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -32,7 +34,7 @@ CHAINS, OPENINGS, PLAN, STARTS, CUTS, WIDTH = range(2, 8)
 BEGIN, END, RETRIES = 18, 19, 20
 
 
-def arguments(kernel_rows: int = 0) -> tuple[list[object], list[object]]:
+def arguments(kernel_rows: int = 0) -> tuple[list[Any], list[Any]]:
     """The arguments of `lp.Model` and of `Session.solve` for one valid block, as lists to be changed."""
     template = LpTemplate(
         cost=[0.0, 100.0, 20.0, 0.0, 1.0],
@@ -53,6 +55,7 @@ def arguments(kernel_rows: int = 0) -> tuple[list[object], list[object]]:
     call = SolveCall(model, x, values, cuts, want_basis=True, want_primal=True)
     job = make_job(prepared, options, call)
     bound = _bind(lambda *given: given, job)
+    assert isinstance(bound, partial)
     solve = [*bound.args, 0, 2, -1]
     return [*prepared_arguments(prepared)], solve
 

@@ -50,7 +50,7 @@ def network(seed: int, reservoirs: int, openings: int = 6, chains: int = 3, cuts
         upper[at + 1], upper[at + 2] = rng.integers(20, 60), rng.integers(3, 9)
         cost[at + 3], cost[at + 4] = 0.01, 500.0
         matrix[m - 1, at + 2] = rng.integers(1, 5) / 2
-        matrix[reservoirs + k, at + 1 : at + 3] = [1.0, rng.integers(0, 3)]
+        matrix[reservoirs + k, at + 1 : at + 3] = [1.0, float(rng.integers(0, 3))]
         row_lower[reservoirs + k], row_upper[reservoirs + k] = -INF, rng.integers(30, 60)
     supply = reservoirs * per
     cost[supply : supply + steps] = 10.0 * 2.0 ** np.arange(steps)
@@ -170,9 +170,12 @@ def test_an_inverse_that_is_computed_anew_is_the_same_in_both(monkeypatch):
     case = network(2, 12, openings=240, chains=1)
     kept = []
     refactor = reference.Kernel.refactor
-    monkeypatch.setattr(
-        reference.Kernel, "refactor", lambda self, cuts: (kept.append(self.updates), refactor(self, cuts))[1]
-    )
+
+    def counted(self, cuts):
+        kept.append(self.updates)
+        return refactor(self, cuts)
+
+    monkeypatch.setattr(reference.Kernel, "refactor", counted)
     found = []
     for native in (True, False):
         with create_engine(SolverOptions(native=native, **BY_KERNEL)) as engine:
