@@ -103,6 +103,21 @@ static void drop_loose_rows(lp_session *s) {
     s->num_present = kept;
 }
 
+/* Writes the answer that the tableau or the kernel has proved, and keeps the basis of a first opening. */
+static opening_end write_answer(lp_session *s, const lp_block *b, const double *costs, const double *z,
+                                const double *dual) {
+    const lp_model *m = s->model;
+    const double offset = m->offset_from >= 0 ? s->vector[m->offset_from] * m->cost_scale : m->offset;
+    const double head = read_state(s, z);
+    double cost;
+    multiply(costs, 1, padded(m->num_col), z, &cost);
+    write_results(s, b, cost + offset, head, z, dual, s->row_dual);
+    if (s->opening > 0 || b->basis_col == NULL)
+        return OPENING_SOLVED;
+    engine_statuses(s);
+    return keep_basis(s, b) ? OPENING_SOLVED : OPENING_NO_MEMORY;
+}
+
 static opening_end solve_by_tableau(lp_session *s, const lp_block *b) {
     tableau *t = &s->tab;
     const lp_model *m = s->model;
@@ -147,18 +162,10 @@ static opening_end solve_by_tableau(lp_session *s, const lp_block *b) {
         }
     }
     s->run_iterations = t->pivots;
-    const double offset = m->offset_from >= 0 ? s->vector[m->offset_from] * m->cost_scale : m->offset;
-    const double head = read_state(s, t->z);
-    double cost;
-    multiply(t->cost, 1, padded(m->num_col), t->z, &cost);
     if (b->row_dual != NULL)
         for (int32_t r = 0; r < m->num_row; r++)
             s->row_dual[r] = logical_dual(t, row_variable(t, r));
-    write_results(s, b, cost + offset, head, t->z, t->dual, s->row_dual);
-    if (s->opening > 0 || b->basis_col == NULL)
-        return OPENING_SOLVED;
-    tableau_statuses(s);
-    return keep_basis(s, b) ? OPENING_SOLVED : OPENING_NO_MEMORY;
+    return write_answer(s, b, t->cost, t->z, t->dual);
 }
 
 /* Non-binding pool rows beyond the kept number leave the kernel, the oldest first. */
@@ -229,18 +236,10 @@ static opening_end solve_by_kernel(lp_session *s, const lp_block *b) {
         if (rebuilt++ == TABLEAU_PASSES || !kernel_renew(t, b->pool, dual))
             return OPENING_LEFT_TO_HIGHS;
     }
-    const double offset = m->offset_from >= 0 ? s->vector[m->offset_from] * m->cost_scale : m->offset;
-    const double head = read_state(s, t->z);
-    double cost;
-    multiply(t->cost, 1, padded(m->num_col), t->z, &cost);
     if (b->row_dual != NULL)
         for (int32_t r = 0; r < m->num_row; r++)
             s->row_dual[r] = t->d[m->num_col + r];
-    write_results(s, b, cost + offset, head, t->z, t->dual, s->row_dual);
-    if (s->opening > 0 || b->basis_col == NULL)
-        return OPENING_SOLVED;
-    kernel_statuses(s);
-    return keep_basis(s, b) ? OPENING_SOLVED : OPENING_NO_MEMORY;
+    return write_answer(s, b, t->cost, t->z, t->dual);
 }
 
 /* HiGHS's LP and basis for an opening that it begins. */
