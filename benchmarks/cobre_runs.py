@@ -11,13 +11,13 @@ from typing import Any
 
 __all__ = ["Run", "run_cobre", "run_own"]
 
-TIMEOUT_S = 1800.0
+TIMEOUT_S = 3600.0
 _SAME = 1e-9  # bounds closer than this, relatively, are equal
 
 
 @dataclass(frozen=True)
 class Run:
-    """One training; lists are by iteration, `at_s` counts from the call."""
+    """One training; lists are by iteration, `at_s` and `cpu_at_s` count from the call."""
 
     wall_s: float
     cpu_s: float
@@ -26,11 +26,27 @@ class Run:
     at_s: tuple[float, ...]
     iteration_s: tuple[float, ...]
     lp_solves: tuple[int, ...]
+    cpu_at_s: tuple[float, ...]
 
     def seconds_to(self, bound: float) -> float:
         """Seconds from the call to the first iteration with this bound; infinite if it is never reached."""
+        return self._first(bound, self.at_s)
+
+    def cpu_to(self, bound: float) -> float:
+        """The same in seconds of CPU, which another program on the machine disturbs less."""
+        return self._first(bound, self.cpu_at_s)
+
+    def iterations_to(self, bound: float) -> float:
+        """The first iteration with this bound, counted from 1; infinite if it is never reached."""
+        return self._first(bound, tuple(float(k + 1) for k in range(len(self.lower_bound))))
+
+    def cpu_per_lp(self, iterations: int) -> float:
+        """Seconds of CPU per LP from the end of the first iteration on, which leaves reading and building out."""
+        return (self.cpu_at_s[iterations - 1] - self.cpu_at_s[0]) / sum(self.lp_solves[1:iterations])
+
+    def _first(self, bound: float, clock: tuple[float, ...]) -> float:
         enough = bound - _SAME * abs(bound)
-        reached = (at for found, at in zip(self.lower_bound, self.at_s, strict=True) if found >= enough)
+        reached = (at for found, at in zip(self.lower_bound, clock, strict=True) if found >= enough)
         return next(reached, float("inf"))
 
     def rate(self, iterations: int) -> float:
@@ -58,6 +74,7 @@ def run_cobre(python: Path, case: Path, output: Path, threads: int) -> Run:
         tuple(found["at_s"]),
         tuple(milliseconds / 1e3 for milliseconds in written["time_total_ms"].to_pylist()),
         tuple(written["lp_solves"].to_pylist()),
+        tuple(found["cpu_at_s"]),
     )
 
 
@@ -86,6 +103,7 @@ def run_own(
         tuple(found["at_s"]),
         tuple(found["iteration_s"]),
         tuple(found["lp_solves"]),
+        tuple(found["cpu_at_s"]),
     )
 
 

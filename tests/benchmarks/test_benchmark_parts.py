@@ -10,6 +10,7 @@ import pytest
 from benchmarks import cobre_environment
 from benchmarks.cobre_cases import longer, trials, with_openings
 from benchmarks.cobre_environment import Missing, cobre_python
+from benchmarks.cobre_national import Study, findings, studies
 from benchmarks.cobre_runs import Run
 from benchmarks.harness.catalogue import CATALOGUE, ROOT, select
 from benchmarks.harness.document import Curve, Document, Figure, Picture, Table, show
@@ -19,7 +20,7 @@ from benchmarks.harness.timing import Spread, interleaved
 from pycobre.app import train
 from pycobre.errors import OptionError
 from pycobre.hydro.examples import example
-from pycobre.hydro.files import load_case, validate
+from pycobre.hydro.files import load_case, validate, write_case
 
 DOCUMENT = Document(
     "one",
@@ -62,15 +63,54 @@ def test_the_machine_is_described():
 
 
 def test_a_run_reaches_a_bound_when_it_does():
-    run = Run(9.0, 9.0, 1.0, (10.0, 20.0, 30.0), (1.0, 2.0, 3.0), (1.0, 1.0, 0.5), (100, 100, 50))
+    run = Run(
+        9.0,
+        9.0,
+        1.0,
+        (10.0, 20.0, 30.0),
+        (1.0, 2.0, 3.0),
+        (1.0, 1.0, 0.5),
+        (100, 100, 50),
+        (0.5, 1.25, 2.0),
+    )
     assert [run.seconds_to(bound) for bound in (5.0, 20.0, 30.0 * (1 + 1e-12), 31.0)] == [
         1.0,
         2.0,
         3.0,
         float("inf"),
     ]
+    assert [run.cpu_to(20.0), run.iterations_to(20.0), run.cpu_to(31.0)] == [1.25, 2.0, float("inf")]
+    assert run.cpu_per_lp(3) == 0.01  # (2.0 − 0.5) s for the 150 LPs after the first iteration
     assert run.rate(2) == 100.0
     assert run.last_iterations_s(3) == 0.5
+
+
+def test_studies_of_production_size_are_written_with_their_seed(tmp_path):
+    write_case(example("one-reservoir").build(), tmp_path / "given")
+    known = studies(tmp_path / "given", None, quick=True)
+    assert list(known) == ["national", "nat60", "nat160", "regions"]
+    assert list(studies(None, None)) == ["nat60", "nat160", "regions"]
+    for name in ("national", "nat60"):
+        known[name].write(tmp_path / name, 5, 11)
+        training = load_case(tmp_path / name).config.training
+        assert (training.tree_seed, training.selection.forward_passes) == (11, known[name].passes)
+        assert training.stopping_rules[0].limit == 5
+        assert not [f for f in validate(tmp_path / name) if f.severity.name == "ERROR"], name
+
+
+def test_findings_compare_at_equal_work_and_to_equal_bounds():
+    study = Study("s", Path("s"), 1, 3, ((2, 0.5), (3, 0.5)), per_lp=0.5)
+    cobre = Run(9, 9, 200, (1.0, 5.0, 6.0), (1, 2, 3), (1, 1, 1), (10, 10, 10), (2.0, 4.0, 6.0))
+    own = Run(9, 9, 100, (4.0, 5.5, 5.6, 7.0), (1, 2, 3, 4), (1,) * 4, (10,) * 4, (1.0, 1.5, 2.0, 2.5))
+    figures = {
+        f.name: (f.value, f.met) for f in findings(study, 7, {"Cobre": [cobre], "pycobre": [own]}).figures
+    }
+    assert figures == {
+        "s: CPU to Cobre's bound after 2 iterations, ratio": (1.5 / 4.0, True),
+        "s: CPU to Cobre's bound after 3 iterations, ratio": (2.5 / 6.0, True),
+        "s: CPU per LP, ratio": (0.25, True),
+        "s: peak memory, ratio": (0.5, None),
+    }
 
 
 def test_scaled_cases_are_valid_and_as_large_as_they_say(tmp_path):
