@@ -148,7 +148,12 @@ def synchronised_calls(cases: Sequence[Case]) -> tuple[int, Iterator[Callable[[]
     from mpi4py import MPI
 
     rank, calls = comm_common.mpi4py_calls(cases)
-    return rank, ((lambda c=call: (c(), MPI.COMM_WORLD.Barrier())) for call in calls)
+
+    def synchronise(call: Callable[[], object]) -> None:
+        call()
+        MPI.COMM_WORLD.Barrier()
+
+    return rank, (partial(synchronise, call) for call in calls)
 
 
 def synchronised(candidate: Candidate) -> Candidate:
