@@ -2,6 +2,7 @@
 
     TrainingStarted
       per iteration: ForwardFinished · StageFinished* · SelectionFinished? · IterationFinished · CheckpointWritten?
+      where a listener asks for them: PassProgress · RanksMeasured
     TrainingFinished
     SimulationStarted · SimulationProgress* · SimulationFinished
     RunFinished, or RunFailed
@@ -27,7 +28,9 @@ __all__ = [
     "ForwardFinished",
     "IterationFinished",
     "Listener",
+    "PassProgress",
     "RankTiming",
+    "RanksMeasured",
     "RunFailed",
     "RunFinished",
     "SelectionFinished",
@@ -73,6 +76,7 @@ class Event:
 
     kind: ClassVar[str] = "event"
     parts: ClassVar[dict[str, type[Any]]] = {}  #: fields that hold a tuple of objects, and their class
+    on_request: ClassVar[bool] = False  #: made only for listeners whose method `wants(kind)` says so
 
     worker_id: int = 0
     time_s: float = 0.0
@@ -91,7 +95,10 @@ class Event:
 
 
 Listener: TypeAlias = Callable[[Event], object]
-"""What receives events. A true return value asks the run to stop after the current iteration."""
+"""What receives events. A true return value asks the run to stop after the current iteration.
+
+A listener may have a method `wants(kind)`, with a class of events: those that it does not want are not made.
+"""
 
 
 @frozen(kw_only=True)
@@ -142,6 +149,32 @@ class SelectionFinished(Event, kind="selection_finished"):
     cuts: int
     active: int
     elapsed_s: float
+
+
+@frozen(kw_only=True)
+class PassProgress(Event, kind="pass_progress"):
+    """This rank begins to solve one stage of a pass."""
+
+    on_request: ClassVar[bool] = True
+
+    pass_name: str  #: forward, backward or simulation
+    depth: int  #: from 0
+    depths: int  #: of the longest trajectory
+    node: str
+    iteration: int | None = None  #: None in a simulation
+
+
+@frozen(kw_only=True)
+class RanksMeasured(Event, kind="ranks_measured"):
+    """Where the seconds of all ranks have gone so far, and what they hold in memory."""
+
+    parts: ClassVar[dict[str, type[Any]]] = {"timing": RankTiming}
+    on_request: ClassVar[bool] = True
+
+    iteration: int
+    timing: tuple[RankTiming, ...]
+    memory_bytes: tuple[int, ...]  #: largest resident size of each rank
+    retries: int  #: LPs that were solved again in another way, of all ranks
 
 
 @frozen(kw_only=True)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import tracemalloc
 
 import numpy as np
+import pytest
 
-from pycobre.comm import LocalBackend
+from pycobre.comm import Communicator, LocalBackend
+from pycobre.events import Event, RanksMeasured, RankTiming
+from pycobre.sddp import IterationLimit, TrainOptions, train
 from pycobre.sddp.timing import Ledger
+from pycobre.testing import problems, run_ranks
 
 COLLECTIVES, ITERATIONS = 20, 2000
 
@@ -49,3 +53,42 @@ def test_the_table_has_what_was_booked():
 
 def test_the_table_of_no_iteration_is_empty():
     assert Ledger().table(LocalBackend()).total_s.shape == (0, 1)
+
+
+class Measurements:
+    """A listener that asks for one kind of events."""
+
+    def __init__(self) -> None:
+        self.seen: list[RanksMeasured] = []
+
+    def wants(self, kind: type[Event]) -> bool:
+        return kind is RanksMeasured
+
+    def __call__(self, event: Event) -> None:
+        assert isinstance(event, RanksMeasured)
+        self.seen.append(event)
+
+
+def measured(comm: Communicator) -> tuple[list[RanksMeasured], tuple[RankTiming, ...]]:
+    listener = Measurements()
+    options = TrainOptions(5, IterationLimit(4))
+    outcome = train(problems.reservoir(5), comm, options, on_event=listener)
+    return listener.seen, outcome.timing.by_rank()
+
+
+def test_the_running_sums_are_those_of_the_table_at_the_end() -> None:
+    for rank, (events, timing) in enumerate(run_ranks("threads", 3, measured, timeout=60)):
+        last = events[-1]
+        assert last.iteration == 4
+        assert len(last.memory_bytes) == 3
+        for running, final in zip(last.timing, timing, strict=True):
+            assert (running.rank, running.lp_solves, running.simplex_iterations) == (
+                final.rank,
+                final.lp_solves,
+                final.simplex_iterations,
+            )
+            assert running.solve_s == pytest.approx(final.solve_s, rel=1e-9)
+            # The last gather, by which the ranks tell each other, is not in what they tell.
+            assert 0.0 <= running.communicate_s <= final.communicate_s + 1e-9
+            assert 0.0 <= running.wait_s <= final.wait_s + 1e-9, rank
+        assert [event.iteration for event in events] == [1, 2, 3, 4]

@@ -21,7 +21,7 @@ from pycobre.app.results.layout import CHECKPOINTS, METADATA, policy_file
 from pycobre.app.results.record import FAILED, FINISHED, INTERRUPTED
 from pycobre.app.results.schemas import TABLES
 from pycobre.app.run_directory import RunDirectory
-from pycobre.app.run_log import LOGGED, RunLog
+from pycobre.app.run_log import RunLog
 from pycobre.app.steering import Steering
 from pycobre.app.study import Study
 from pycobre.comm import Communicator
@@ -76,17 +76,7 @@ class Output:
 
     def listener(self, emit: Listener | None) -> Listener | None:
         """`emit` and the log of the run, as one listener."""
-        log = self._log
-        if log is None:
-            return emit
-        if emit is None:
-            return _Logging(log)
-
-        def both(event: Event) -> object:
-            log(event)
-            return emit(event)
-
-        return both
+        return emit if self._log is None else _Logging(self._log, emit)
 
     def checkpoints(self, study: Study, request: Request) -> Checkpoints | None:
         """Where checkpoints go, on rank 0."""
@@ -191,15 +181,17 @@ class Output:
 
 
 class _Logging:
-    """The log as the only listener: events that it does not keep are not made."""
+    """The log, and a listener beside it if there is one: events that neither wants are not made."""
 
-    kinds = LOGGED
+    def __init__(self, log: RunLog, emit: Listener | None) -> None:
+        self._log, self._emit = log, emit
 
-    def __init__(self, log: RunLog) -> None:
-        self._log = log
+    def wants(self, kind: type[Event]) -> bool:
+        return (self._emit is not None and not kind.on_request) or self._log.wants(kind)
 
-    def __call__(self, event: Event) -> None:
+    def __call__(self, event: Event) -> object:
         self._log(event)
+        return None if self._emit is None or event.on_request else self._emit(event)
 
 
 _RESULT = (

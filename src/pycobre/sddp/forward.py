@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 import numpy as np
 
@@ -15,7 +16,10 @@ from pycobre.sddp.starts import Starts
 from pycobre.sddp.subproblems import SolveContext, SubproblemSolver
 from pycobre.solver import BasisBlock, Block
 
-__all__ = ["Trajectories", "Visit", "check_paths", "pilot", "run_forward", "walk"]
+__all__ = ["Entering", "Trajectories", "Visit", "check_paths", "pilot", "run_forward", "walk"]
+
+Entering: TypeAlias = Callable[[int, int, int], None]
+"""Told a depth, the number of depths and a node."""
 
 
 @frozen(eq=False)
@@ -71,8 +75,12 @@ def walk(
     iteration: int,
     first: int,
     want_primal: bool = False,
+    entering: Entering | None = None,
 ) -> Iterator[Visit]:
-    """Solve the paths depth by depth and node by node, each solve starting where `starts` says."""
+    """Solve the paths depth by depth and node by node, each solve starting where `starts` says.
+
+    `entering` hears of every node before it is solved.
+    """
     count, n = len(paths), plan.states
     state = np.repeat(plan.problem.initial.reshape(1, n), count, axis=0)
     weight = np.ones(count)
@@ -89,6 +97,8 @@ def walk(
             at = slice(None) if rows is None else rows
             openings = paths.openings[at, depth]
             start, trial_point = starts.get(node, rows)
+            if entering is not None:
+                entering(depth, paths.depth, node)
             block = subproblems.solve_sampled(
                 node,
                 state[at],
@@ -119,12 +129,19 @@ def _groups(paths: Paths, depth: int) -> list[tuple[int, I64 | None]]:
 
 
 def run_forward(
-    plan: Plan, subproblems: SubproblemSolver, starts: Starts, paths: Paths, *, iteration: int, first: int
+    plan: Plan,
+    subproblems: SubproblemSolver,
+    starts: Starts,
+    paths: Paths,
+    *,
+    iteration: int,
+    first: int,
+    entering: Entering | None = None,
 ) -> Trajectories:
     """Walk the paths, remember where every solve ended, and add up the costs."""
     cost = np.zeros(len(paths))
     states = [np.zeros((len(paths), plan.states)) for _ in range(paths.depth)]
-    for visit in walk(plan, subproblems, starts, paths, iteration=iteration, first=first):
+    for visit in walk(plan, subproblems, starts, paths, iteration=iteration, first=first, entering=entering):
         at = slice(None) if visit.rows is None else visit.rows
         output = visit.block.output[:, 0]
         cost[at] += visit.weight * visit.stage_cost

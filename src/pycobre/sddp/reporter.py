@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from pycobre.events import Event, Listener
@@ -17,13 +18,15 @@ class Reporter:
     def __init__(self, collectives: CheckedCollectives, listener: Listener | None) -> None:
         self._collectives = collectives
         self._listener = listener
-        self._kinds: tuple[type[Event], ...] | None = getattr(listener, "kinds", None)
+        self._wants: Callable[[type[Event]], bool] | None = getattr(listener, "wants", None)
         self._begin = time.perf_counter()
         self.stop_requested = False
 
     def listens_to(self, kind: type[Event]) -> bool:
-        """Whether events of this kind are wanted; a listener may name the kinds in `kinds`."""
-        return self._listener is not None and (self._kinds is None or kind in self._kinds)
+        """Whether events of this kind are wanted now."""
+        if self._wants is not None:
+            return self._wants(kind)
+        return self._listener is not None and not kind.on_request
 
     @property
     def elapsed_s(self) -> float:

@@ -113,6 +113,15 @@ class Ledger:
         finally:
             self._collectives.append(time.perf_counter() - begin)
 
+    @property
+    def collectives(self) -> int:
+        """How many have been timed."""
+        return len(self._collectives)
+
+    def clocks(self, start: int) -> F64:
+        """Seconds in each collective from number `start` on."""
+        return np.array(self._collectives[start:])
+
     def close_iteration(self, iteration: int, forward_s: float, backward_s: float, total_s: float) -> None:
         """Book what has been counted since the last call as this iteration's."""
         self._iterations.append(iteration)

@@ -104,6 +104,8 @@ def event_schema() -> dict[str, Any]:
     }
     kinds: list[dict[str, Any]] = []
     for kind, cls in sorted(KINDS.items()):
+        if cls.on_request:  # they change the status, and are written nowhere
+            continue
         fields = properties(cls)
         kinds.append(
             {

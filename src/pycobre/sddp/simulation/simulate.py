@@ -15,7 +15,7 @@ from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 from pycobre.comm import Communicator
 from pycobre.errors import OptionError
-from pycobre.events import Listener, SimulationFinished, SimulationProgress, SimulationStarted
+from pycobre.events import Listener, PassProgress, SimulationFinished, SimulationProgress, SimulationStarted
 from pycobre.problem import Problem
 from pycobre.sddp.error_agreement import CheckedCollectives, collective_section
 from pycobre.sddp.forward import check_paths, pilot, walk
@@ -135,6 +135,11 @@ def _record(
     recorder: Recorder,
     report: Reporter,
 ) -> None:
+    def enters(depth: int, depths: int, node: int) -> None:
+        if report.listens_to(PassProgress):
+            name = plan.problem.nodes[node].name
+            report.emit(PassProgress, pass_name="simulation", depth=depth, depths=depths, node=name)
+
     base = pilot(plan, subproblems, iteration=SIMULATION)
     for first in range(block.start, block.stop, batch):
         paths = _paths(plan, sampler, first, min(batch, block.stop - first))
@@ -142,7 +147,14 @@ def _record(
         recorder.begin(offset, paths)
         starts = Starts.same(base, len(paths))
         for visit in walk(
-            plan, subproblems, starts, paths, iteration=SIMULATION, first=first, want_primal=recorder.wants_lp
+            plan,
+            subproblems,
+            starts,
+            paths,
+            iteration=SIMULATION,
+            first=first,
+            want_primal=recorder.wants_lp,
+            entering=enters,
         ):
             recorder.add(offset, visit)
         done = offset + len(paths)

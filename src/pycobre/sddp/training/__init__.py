@@ -5,6 +5,7 @@ backward_schedule   which trajectories make cuts for which nodes, depth by depth
 division            trajectories over the ranks, and what depends on their number
 load_balancing      trajectories of one machine, taken by whichever of its ranks is free
 stop_agreement      when to stop, agreed on by all ranks
+running_clocks      seconds, LPs and memory of all ranks so far
 log                 the history of a run, and its events
 state · checkpoint · outcome                            what is kept, saved and returned
 numerics            warnings about coefficient ranges, and about LPs that were hard to solve

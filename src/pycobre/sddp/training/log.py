@@ -11,6 +11,8 @@ from pycobre.events import (
     CheckpointWritten,
     ForwardFinished,
     IterationFinished,
+    PassProgress,
+    RanksMeasured,
     SelectionFinished,
     StageFinished,
     TrainingFinished,
@@ -24,6 +26,7 @@ from pycobre.sddp.options import TrainOptions
 from pycobre.sddp.reporter import Reporter
 from pycobre.sddp.stopping import Progress
 from pycobre.sddp.training.outcome import Receipt, TrainingOutcome
+from pycobre.sddp.training.running_clocks import RunningClocks
 from pycobre.sddp.training.state import History
 
 __all__ = ["TrainingLog"]
@@ -126,6 +129,32 @@ class TrainingLog:
         history.cuts_total.append(cuts_total)
         history.lp_solves.append(lp_solves)
         history.simplex_iterations.append(simplex_iterations)
+
+    def stage_started(self, pass_name: str, depth: int, depths: int, nodes: Iterable[int]) -> None:
+        if not self._reporter.listens_to(PassProgress):
+            return
+        self._reporter.emit(
+            PassProgress,
+            iteration=self.iteration + 1,
+            pass_name=pass_name,
+            depth=depth,
+            depths=depths,
+            node=", ".join(self._problem.nodes[node].name for node in nodes),
+        )
+
+    def forward_enters(self, depth: int, depths: int, node: int) -> None:
+        self.stage_started("forward", depth, depths, (node,))
+
+    def ranks_measured(self, clocks: RunningClocks) -> None:
+        if not self._reporter.listens_to(RanksMeasured):
+            return
+        self._reporter.emit(
+            RanksMeasured,
+            iteration=self.iteration,
+            timing=clocks.by_rank(),
+            memory_bytes=tuple(clocks.memory_bytes.tolist()),
+            retries=int(clocks.recovered[0]),
+        )
 
     def selection_finished(self, *, active: int, elapsed_s: float) -> None:
         self._reporter.emit(

@@ -38,6 +38,7 @@ from pycobre.sddp.training.load_balancing import SharedWorkQueue, local_ranks
 from pycobre.sddp.training.log import TrainingLog
 from pycobre.sddp.training.numerics import numerical_warnings, recovery_warnings
 from pycobre.sddp.training.outcome import Checkpointer, TrainingOutcome
+from pycobre.sddp.training.running_clocks import RunningClocks
 from pycobre.sddp.training.state import History, TrainingState, gather_starts
 from pycobre.sddp.training.stop_agreement import StopAgreement
 
@@ -65,7 +66,7 @@ class Trainer:
         self.log = TrainingLog(problem, reporter)
         self.ending = StopAgreement(self.collectives, options, reporter, should_stop, checkpoint)
         self.stop: Stop | None = None
-        self.recovered = np.zeros(3)  # retries, rejected and uncertified answers, of all ranks
+        self.clocks = RunningClocks(self.ledger, comm.size)
         arguments = json.dumps({"problem": problem.fingerprint, **options.key()}, sort_keys=True)
         self.collectives.require_same(arguments, "problem and options")
         self.measures = options.measures(problem)
@@ -138,6 +139,7 @@ class Trainer:
                 self.starts = Starts.same(base, len(self.division.block))
         self._flush()
         self.ledger.restart()
+        self.clocks.restart()
         if state is not None and self.log.iteration:
             self._decide_stop(None, resuming=True)
 
@@ -182,7 +184,13 @@ class Trainer:
             check_paths(self.plan, paths, count)
             canonical = self.plan.visits_linear_graph(paths)
             trajectories = run_forward(
-                self.plan, self.subproblems, self.starts, paths, iteration=iteration, first=block.start
+                self.plan,
+                self.subproblems,
+                self.starts,
+                paths,
+                iteration=iteration,
+                first=block.start,
+                entering=self.log.forward_enters,
             )
         columns = (trajectories.cost, trajectories.paths.lengths, np.full(count, canonical))
         own = np.stack([column.astype(np.float64) for column in columns], axis=1)
@@ -206,6 +214,7 @@ class Trainer:
             step = schedule.step(depth)
             if not step.receivers:
                 continue
+            self.log.stage_started("backward", depth, schedule.depth, step.receivers)
             begin, solved = time.perf_counter(), self.ledger.lp_solves
             own = self._records(iteration, depth, step, trajectories, queue)
             turn = time.perf_counter()
@@ -261,23 +270,22 @@ class Trainer:
         own = np.zeros(outcomes[self.comm.rank])
         with self.collectives.deferred_errors():
             own = root.solve(self.subproblems, self.starts, block, iteration)
-        ledger = self.ledger
-        recovered = (ledger.retries, ledger.rejected_answers, ledger.uncertified_answers)
-        counted = np.array([ledger.lp_solves, ledger.simplex_iterations, *recovered], np.float64)
+        counted = self.clocks.own()
         counts = tuple(counted.size + count for count in outcomes)
         gathered = self.collectives.gather(np.concatenate([counted, own])[:, None], counts)[:, 0]
         heads = np.cumsum(counts, dtype=np.int64) - np.array(counts, np.int64)
         places = heads[:, None] + np.arange(counted.size)
         objectives = np.delete(gathered, places.reshape(-1))
-        self.recovered += gathered[places[:, 2:]].sum(axis=0)
+        lp_solves, simplex_iterations = self.clocks.add(gathered[places])
         self.log.record(
             root.bound(self.measures[ROOT], objectives),
             upper,
             cuts_added=added,
             cuts_total=sum(pool.count for pool in self.pools.values()),
-            lp_solves=int(gathered[heads].sum()),
-            simplex_iterations=int(gathered[heads + 1].sum()),
+            lp_solves=lp_solves,
+            simplex_iterations=simplex_iterations,
         )
+        self.log.ranks_measured(self.clocks)
 
     def _select(self, iteration: int) -> None:
         rule = self.options.selection
@@ -326,7 +334,7 @@ class Trainer:
         assert self.stop is not None
         progress = self.log.progress(None)
         doubt = bound_above_cost(self.problem, self.measures, self.sampler, progress, self.options)
-        for warning in filter(None, (doubt, *recovery_warnings(*map(int, self.recovered)))):
+        for warning in filter(None, (doubt, *recovery_warnings(*map(int, self.clocks.recovered)))):
             self.log.warn(warning)
         cuts = CutPool.of_all_nodes(self.pools, self.plan)
         history = self.log.history
