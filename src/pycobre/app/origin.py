@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from pycobre.app.results.files import read_json, write_json
-from pycobre.app.results.layout import ORIGIN
+from pycobre.app.results.layout import ORIGIN, STUDY
+from pycobre.app.study import Study
 from pycobre.errors import OutputError, PolicyError
 
-__all__ = ["differences", "refuse_another_case", "write_origin"]
+__all__ = ["differences", "refuse_another_case", "write_origin", "write_study"]
 
+STUDY_SCHEMA = 1
 _PARTS = ("config", "inputs")
 # What may change between a run and its resumption: how long, and what comes after training.
 _FREE = ("training.stopping_", "simulation.", "policy.", "exports.")
@@ -25,6 +27,14 @@ def write_origin(directory: Path, metadata: Mapping[str, Any]) -> None:
         write_json(directory / ORIGIN, {part: metadata[part] for part in _PARTS})
     else:
         (directory / ORIGIN).unlink(missing_ok=True)
+
+
+def write_study(directory: Path, study: Study) -> None:
+    """Note the settings and the system, so that those who watch the run need not read its case."""
+    settings = study.metadata.get("config") or study.options.settings()
+    write_json(
+        directory / STUDY, {"schema": STUDY_SCHEMA, "settings": settings, "system": dict(study.system)}
+    )
 
 
 def refuse_another_case(directory: Path, metadata: Mapping[str, Any]) -> None:

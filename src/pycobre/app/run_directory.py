@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pycobre._util.files import remove_unfinished
-from pycobre.app.origin import write_origin
+from pycobre.app.origin import write_origin, write_study
 from pycobre.app.request import Request
 from pycobre.app.results.control import ControlFile
 from pycobre.app.results.files import read_json, write_json
@@ -56,6 +56,7 @@ class RunDirectory:
                     simulate=study.simulate and study.scenarios > 0,
                 )
             )
+            write_study(self.root, study)
             self.control = ControlFile(self.root)
             self.record.write(self.root)
             self._lock.sign(self.record.id)

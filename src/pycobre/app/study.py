@@ -40,6 +40,7 @@ class Study:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     indicators: Indicators = lambda tables, scenarios: ({}, [])
     """Of all simulated tables: figures for the metadata, and warnings."""
+    system: Mapping[str, Any] = field(default_factory=dict)  #: what is studied, as JSON values
 
 
 class StudySource(Protocol):
@@ -69,6 +70,8 @@ class StudySource(Protocol):
     def metadata(self) -> Mapping[str, Any]: ...
     @property
     def indicators(self) -> Indicators: ...
+    @property
+    def system(self) -> Mapping[str, Any]: ...
 
 
 def make_study(request: Request) -> Study:
@@ -110,6 +113,7 @@ def _study_of_problem(source: ProblemSource, record: tuple[str, ...]) -> Study:
             "states": [state.name for state in problem.states],
             "recorded": list(record),
         },
+        system={"nodes": len(problem.nodes), "states": [state.name for state in problem.states]},
     )
 
 

@@ -120,6 +120,10 @@ class TrainOptions:
         }
         return {name: _describe(value) for name, value in decisive.items()}
 
+    def settings(self) -> dict[str, str]:
+        """What was set, in words for people: the key, and when to stop."""
+        return {**self.key(), "stopping": _describe(self.stopping)}
+
 
 def _whole(name: str, value: object, least: int | None) -> None:
     if not isinstance(value, int | np.integer) or isinstance(value, bool):

@@ -7,6 +7,7 @@ metadata.json         bounds, settings, names, machine; written at the end
 manifest.json         size and hash of every result file; written last
 control.jsonl         what other processes ask of the run
 case.json             what the run was made from
+study.json            its settings, and the system that is studied, for those who watch
 policy/ training/ simulation/ checkpoints/ failed/
 report.html plots/    written by `pycobre report`
 previous/ID/          an earlier run, whole
@@ -32,6 +33,7 @@ __all__ = [
     "RUN",
     "SIMULATION",
     "STATUS",
+    "STUDY",
     "default_output",
     "policy_file",
 ]
@@ -42,6 +44,7 @@ EVENTS = "events.jsonl"
 METADATA = "metadata.json"
 MANIFEST = "manifest.json"
 ORIGIN = "case.json"
+STUDY = "study.json"
 CHECKPOINTS = "checkpoints"
 PREVIOUS = "previous"
 LOCK = ".lock"
@@ -52,7 +55,7 @@ SIMULATION = (MANIFEST, "simulation", "report.html", "plots")
 #: What a run leaves besides what it could be resumed from.
 RESULTS = (*SIMULATION, METADATA, "training", "policy")
 #: All of a run, the record last: while it is there, the rest still has to be moved.
-RUN = (*RESULTS, CHECKPOINTS, ORIGIN, "failed", CONTROL, EVENTS, STATUS, RECORD)
+RUN = (*RESULTS, CHECKPOINTS, ORIGIN, STUDY, "failed", CONTROL, EVENTS, STATUS, RECORD)
 
 
 def default_output(case: str | os.PathLike[str]) -> Path:

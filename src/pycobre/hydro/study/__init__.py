@@ -1,6 +1,6 @@
 """What the application runs: a case as problem, options, random numbers and tables.
 
-case_study  all of it    options  the configuration as the options of training
+case_study  all of it    options  the configuration as the options of training    system  plants and capacities
 """
 
 from pycobre.hydro.study.case_study import CaseSampler, CaseStudy, study_of_case

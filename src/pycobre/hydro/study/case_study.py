@@ -14,6 +14,7 @@ from pycobre.hydro.files import identity
 from pycobre.hydro.model import Case
 from pycobre.hydro.model import config as settings
 from pycobre.hydro.study.options import train_options
+from pycobre.hydro.study.system import system_of
 from pycobre.hydro.tables.case_tables import CaseTables
 from pycobre.hydro.tables.indicators import indicators, physical_warnings
 from pycobre.hydro.uncertainty.scenario_sampler import ScenarioSampler
@@ -51,6 +52,7 @@ class CaseStudy:
     scenarios: int
     checkpoint_iterations: int | None
     metadata: Mapping[str, Any]
+    system: Mapping[str, Any]
 
     def indicators(
         self, tables: Mapping[str, Mapping[str, NDArray[Any]]], scenarios: int
@@ -83,6 +85,7 @@ def study_of_case(case: Case, found: Mapping[str, Any] | None = None) -> CaseStu
         else 1,
         checkpoint_iterations=config.policy.checkpointing.interval_iterations,
         metadata=_metadata(case, model.seed, found or identity(case)),
+        system=system_of(case),
     )
 
 
