@@ -22,7 +22,7 @@ def whole() -> str:
 
 
 def files(output: Path) -> list[str]:
-    return sorted(path.name for path in (output / "checkpoints").iterdir() if path.is_file())
+    return sorted(path.name for path in (output / "checkpoints").glob("*.cobre"))
 
 
 @pytest.mark.parametrize(

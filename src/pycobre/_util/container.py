@@ -17,6 +17,7 @@ import json
 import math
 import os
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,12 +27,12 @@ from numpy.typing import NDArray
 
 from pycobre.errors import CobreError
 
-__all__ = ["Container", "pack", "read", "unpack"]
+__all__ = ["CHECKSUM_BYTES", "Container", "pack", "pack_blocks", "read", "unpack"]
 
 MAGIC = b"\x89COBRE\n\x1a"
 ALIGNMENT = 64
 _SIZE = struct.Struct("<Q")
-_CHECKSUM_BYTES = 32
+CHECKSUM_BYTES = 32
 _KINDS = frozenset("biufc")
 
 
@@ -47,16 +48,21 @@ class Container:
 
 def pack(content: Container) -> bytes:
     """Return the file's bytes. `meta` holds JSON values only; floats keep every bit."""
+    return b"".join(pack_blocks(content))
+
+
+def pack_blocks(content: Container) -> Iterator[bytes | memoryview]:
+    """The same piece by piece, without a second copy of the arrays."""
     entries: list[list[Any]] = []
-    blocks: list[NDArray[Any]] = []
+    arrays: list[NDArray[Any]] = []
     offset = 0
     for name in sorted(content.arrays):
-        given = np.asarray(content.arrays[name])
-        if given.dtype.kind not in _KINDS:
-            raise TypeError(f"array {name!r}: expected a plain numeric dtype, got {given.dtype}")
-        array = np.ascontiguousarray(given, dtype=given.dtype.newbyteorder("<")).reshape(given.shape)
-        entries.append([name, array.dtype.str, list(array.shape), offset])
-        blocks.append(array)
+        array = np.asarray(content.arrays[name])
+        if array.dtype.kind not in _KINDS:
+            raise TypeError(f"array {name!r}: expected a plain numeric dtype, got {array.dtype}")
+        little = array.dtype.newbyteorder("<")
+        entries.append([name, little.str, list(array.shape), offset])
+        arrays.append(array)
         offset = _aligned(offset + array.nbytes)
     header = json.dumps(
         {"kind": content.kind, "version": content.version, "meta": content.meta, "arrays": entries},
@@ -65,25 +71,27 @@ def pack(content: Container) -> bytes:
         ensure_ascii=False,
         allow_nan=True,
     ).encode()
-    body = _aligned(len(MAGIC) + _SIZE.size + len(header))
-    out = bytearray(body + offset)
-    out[: len(MAGIC)] = MAGIC
-    _SIZE.pack_into(out, len(MAGIC), len(header))
-    out[len(MAGIC) + _SIZE.size : len(MAGIC) + _SIZE.size + len(header)] = header
-    for (_, _, _, start), array in zip(entries, blocks, strict=True):
-        out[body + start : body + start + array.nbytes] = array.tobytes()
-    out += hashlib.sha256(out).digest()
-    return bytes(out)
+    digest = hashlib.sha256()
+    head = MAGIC + _SIZE.pack(len(header)) + header
+    head += bytes(_aligned(len(head)) - len(head))
+    digest.update(head)
+    yield head
+    for array in arrays:
+        whole = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+        for block in (whole.reshape(-1).view(np.uint8).data, bytes(_aligned(array.nbytes) - array.nbytes)):
+            digest.update(block)
+            yield block
+    yield digest.digest()
 
 
 def unpack(data: bytes, kind: str, version: int, *, where: str, error: type[CobreError]) -> Container:
     """Check and open a file's bytes; raise `error` with a sentence about `where` when anything is off."""
     if data[: len(MAGIC)] != MAGIC:
         raise error(f"{where}: expected a pycobre {kind} file, got something else. Check the path.")
-    checked = memoryview(data)[:-_CHECKSUM_BYTES]
+    checked = memoryview(data)[:-CHECKSUM_BYTES]
     if (
-        len(data) < len(MAGIC) + _SIZE.size + _CHECKSUM_BYTES
-        or hashlib.sha256(checked).digest() != data[-_CHECKSUM_BYTES:]
+        len(data) < len(MAGIC) + _SIZE.size + CHECKSUM_BYTES
+        or hashlib.sha256(checked).digest() != data[-CHECKSUM_BYTES:]
     ):
         raise error(
             f"{where}: checksum mismatch over its {len(data)} bytes: the file is truncated or corrupt. "

@@ -1,4 +1,4 @@
-"""Whole files or none: written beside their place, flushed to the disk, renamed."""
+"""Whole files or none: written beside their place, flushed to the disk, renamed; and files that grow at their end."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 from pycobre.errors import OutputError
 
-__all__ = ["remove_unfinished", "replace_file", "write_atomically"]
+__all__ = ["append_durably", "remove_unfinished", "replace_file", "write_atomically"]
 
 _UNFINISHED = ".part"
 
 
-def write_atomically(path: str | os.PathLike[str], data: bytes | Iterable[bytes]) -> None:
+def write_atomically(path: str | os.PathLike[str], data: bytes | Iterable[bytes | memoryview]) -> None:
     """Write beside `path`, flush to the disk, rename: readers see all of it or nothing."""
     import tempfile  # brings the archive formats along, which nobody who reads needs
 
@@ -32,6 +32,30 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | Iterable[bytes]
     except OSError as cause:
         if temporary:
             Path(temporary).unlink(missing_ok=True)
+        raise OutputError(
+            f"{target}: cannot write: {cause.strerror}. What was there before is untouched; "
+            "free some space or choose another directory."
+        ) from cause
+
+
+def append_durably(path: str | os.PathLike[str], at: int, data: bytes) -> None:
+    """Replace what follows the first `at` bytes by `data`, on the disk when this returns.
+
+    Readers who know how many bytes count see the old content or the new one; what a killed writer left behind those
+    bytes is cut off by the next. Requires that one process at a time writes to `path`.
+    """
+    target = Path(path)
+    try:
+        descriptor = os.open(target, os.O_RDWR | os.O_CREAT, 0o666)
+        with os.fdopen(descriptor, "r+b") as file:
+            file.truncate(at)
+            file.seek(at)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        if at == 0:
+            _sync_directory(target.parent)
+    except OSError as cause:
         raise OutputError(
             f"{target}: cannot write: {cause.strerror}. What was there before is untouched; "
             "free some space or choose another directory."

@@ -175,7 +175,7 @@ class Policy:
 
     def to_bytes(self) -> bytes:
         """The policy as one file: save → load → save gives the same bytes."""
-        return container.pack(container.Container(KIND, VERSION, self._meta(), dict(self._arrays())))
+        return container.pack(self._content())
 
     @classmethod
     def from_bytes(cls, data: bytes, *, where: str = "policy") -> Policy:
@@ -184,12 +184,15 @@ class Policy:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the policy to a file, which appears whole or not at all."""
-        write_atomically(path, self.to_bytes())
+        write_atomically(path, container.pack_blocks(self._content()))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Policy:
         """Read a file that `save` wrote."""
         return cls._of(container.read(path, KIND, VERSION, error=PolicyError), str(path))
+
+    def _content(self) -> container.Container:
+        return container.Container(KIND, VERSION, self._meta(), dict(self._arrays()))
 
     def _meta(self) -> dict[str, Any]:
         return {

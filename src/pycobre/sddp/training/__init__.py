@@ -8,5 +8,6 @@ stop_agreement      when to stop, agreed on by all ranks
 running_clocks      seconds, LPs and memory of all ranks so far
 log                 the history of a run, and its events
 state · checkpoint · outcome                            what is kept, saved and returned
+cut_log             the cuts of all checkpoints, in a file that grows by what is new
 numerics            warnings about coefficient ranges, and about LPs that were hard to solve
 """

@@ -1,7 +1,10 @@
-"""Checkpoints of a training run: a directory of numbered files, of which the last three are kept.
+"""Checkpoints of a training run: a directory of numbered files, of which the last three are kept, and a log of cuts.
 
-A file appears whole or not at all, and carries a checksum; where the newest is truncated or inconsistent, the one
-before it is used and a warning says so. What is in it goes on bit for bit, on any backend and number of ranks.
+A file appears whole or not at all, and carries a checksum. It holds what an iteration changes: history, starting
+bases, which cuts are active; cuts and visited points, which only become more, are in a log that grows by what is new
+(`cut_log`), and the file says how far it counts. The log is on the disk before the file that refers to it. Where the
+newest checkpoint is truncated or inconsistent, the one before it is used and a warning says so. What is in it goes on
+bit for bit, on any backend and number of ranks.
 """
 
 from __future__ import annotations
@@ -11,10 +14,14 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 from pycobre._util import container
 from pycobre._util.files import write_atomically
 from pycobre.errors import OptionError, OutputError, PolicyError
+from pycobre.sddp.training import cut_log
 from pycobre.sddp.training.outcome import Receipt
 from pycobre.sddp.training.state import TrainingState
 
@@ -28,7 +35,7 @@ __all__ = [
     "unpack_checkpoint",
 ]
 
-KIND, VERSION = "checkpoint", 2
+KIND, VERSION = "checkpoint", 3
 SUFFIX = ".cobre"
 KEPT = 3
 DEFAULT_S = 120.0
@@ -64,6 +71,7 @@ class Checkpoints:
         self._written_at = -math.inf if self._by_default else clock()
         self._wait_s = DEFAULT_S
         self._requested = False
+        self._mark: cut_log.Mark | None = None  # how far the log counts, when something is in it
         _make(self._directory)
 
     def due(self, iteration: int, *, last: bool) -> bool:
@@ -78,37 +86,97 @@ class Checkpoints:
         self._requested = True
 
     def write(self, state: TrainingState) -> Receipt:
-        """Write one file and drop the oldest beyond `KEPT`."""
+        """Write the cuts that are new and one file, and drop the oldest beyond `KEPT`."""
         begin = self._clock()
         self._requested = False
-        data = pack_checkpoint(state)
-        path = self._directory / f"{state.iteration:08d}{SUFFIX}"
+        name = f"{state.iteration:08d}"
+        before = self._mark or _mark_of(self._directory, state) or cut_log.Mark(name + cut_log.SUFFIX)
+        meta, arrays = state.to_arrays()
+        growing = {key: array for key, array in arrays.items() if _grows(key)}
+        mark = cut_log.append(self._directory, before, growing)
+        rest = {key: array for key, array in arrays.items() if key not in growing}
+        data = container.pack(container.Container(KIND, VERSION, {**meta, "log": mark.meta()}, rest))
+        path = self._directory / (name + SUFFIX)
         write_atomically(path, data)
-        for old in _files(self._directory)[KEPT:]:
-            old.unlink()
+        self._mark = mark
+        _prune(self._directory)
         self._written_at = self._clock()
         self._wait_s = max(DEFAULT_S, SHARE * (self._written_at - begin))
-        return Receipt(str(path), len(data))
+        return Receipt(str(path), len(data) + mark.size - before.size)
 
 
 def pack_checkpoint(state: TrainingState) -> bytes:
-    """The bytes of a checkpoint file."""
+    """A whole checkpoint as bytes, cuts included: how it travels to other ranks."""
     meta, arrays = state.to_arrays()
     return container.pack(container.Container(KIND, VERSION, meta, arrays))
 
 
 def unpack_checkpoint(data: bytes, where: str) -> TrainingState:
     """Undo `pack_checkpoint`; truncated, changed or inconsistent bytes raise PolicyError."""
-    return _state(container.unpack(data, KIND, VERSION, where=where, error=PolicyError), where)
+    found = container.unpack(data, KIND, VERSION, where=where, error=PolicyError)
+    return TrainingState.from_arrays(found.meta, found.arrays, where=where)
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> TrainingState:
-    """Read one file; truncated, changed or inconsistent files raise PolicyError."""
-    return _state(container.read(path, KIND, VERSION, error=PolicyError), str(path))
+    """Read one file and its part of the log; truncated, changed or inconsistent ones raise PolicyError."""
+    found = container.read(path, KIND, VERSION, error=PolicyError)
+    mark = cut_log.Mark.read(found.meta.get("log"), str(path))
+    rows = cut_log.read_rows(Path(path).parent, mark)
+    twice = sorted(set(rows) & set(found.arrays))
+    if twice:
+        raise PolicyError(
+            f"{path}: array {twice[0]!r}: expected in the log alone, got two. Use an earlier copy."
+        )
+    return TrainingState.from_arrays(found.meta, {**found.arrays, **rows}, where=str(path))
 
 
-def _state(found: container.Container, where: str) -> TrainingState:
-    return TrainingState.from_arrays(found.meta, found.arrays, where=where)
+def _grows(name: str) -> bool:
+    """Whether an array of a state only gains rows; which cuts are active may change with every selection."""
+    return name.startswith("points/") or (name.startswith("cuts/") and not name.endswith("/active"))
+
+
+def _mark_of(directory: Path, state: TrainingState) -> cut_log.Mark | None:
+    """How far the log of the checkpoint counts from which this state's training went on, if there is one here."""
+    for path in _files(directory):
+        try:
+            found = container.read(path, KIND, VERSION, error=PolicyError)
+            mark = cut_log.Mark.read(found.meta.get("log"), str(path))
+        except PolicyError:
+            continue  # `latest` has said so
+        same = (found.meta.get("fingerprint"), found.meta.get("options")) == (
+            state.fingerprint,
+            state.options,
+        )
+        if same and mark.fits(directory) and _continues(state, found.arrays):
+            return mark
+    return None
+
+
+def _continues(state: TrainingState, earlier: dict[str, NDArray[Any]]) -> bool:
+    """Whether the state's history begins with the earlier one, seconds included: no two runs have the same."""
+    for name, column in state.history.arrays().items():
+        before = earlier.get(f"history/{name}")
+        if before is None or before.tobytes() != column[: len(before)].tobytes():
+            return False
+    return True
+
+
+def _prune(directory: Path) -> None:
+    """Drop the oldest checkpoints beyond `KEPT`, then logs that none of the others refers to."""
+    files = _files(directory)
+    for old in files[KEPT:]:
+        old.unlink()
+    logs = set(directory.glob(f"*{cut_log.SUFFIX}"))
+    if len(logs) < 2:
+        return
+    for path in files[:KEPT]:
+        try:
+            found = container.read(path, KIND, VERSION, error=PolicyError)
+            logs.discard(directory / cut_log.Mark.read(found.meta.get("log"), str(path)).file)
+        except PolicyError:
+            return  # one that cannot be read may refer to any of them
+    for log in logs:
+        log.unlink()
 
 
 def has_checkpoints(directory: str | os.PathLike[str]) -> bool:
