@@ -76,7 +76,7 @@ def test_the_run_ends_after_the_iteration_with_a_checkpoint(
     reached = finished[0]["iterations"]
     assert reached < 100000
     assert "simulation" not in json.loads((output / "metadata.json").read_text())
-    assert [file.name for file in (output / "checkpoints").iterdir()] == [f"{reached:08d}.cobre"]
+    assert [file.name for file in (output / "checkpoints").glob("*.cobre")] == [f"{reached:08d}.cobre"]
     for number in numbers.iterdir():
         wait_for_the_end_of(int(number.read_text()))
     again = pycobre(
