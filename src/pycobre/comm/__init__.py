@@ -6,7 +6,8 @@
     collectives  what programs build of them: rows of all ranks, bytes or an error of one
     failure      what can go wrong between ranks, one sentence for each kind
     config       ShmConfig, TcpConfig and their environment variables
-    slurm        ranks and hosts of a Slurm step, as the tcp backend needs them
+    platforms    ranks and hosts of the jobs of batch systems and clusters, as the tcp backend needs them
+    slurm        those of a Slurm step
     select       from the environment to a backend
     region       HeapRegion
     local        one process          shm   ranks of one machine

@@ -11,7 +11,7 @@ from dataclasses import field
 from typing import TypeVar
 
 from pycobre._util.frozen import frozen
-from pycobre.comm.slurm import with_slurm
+from pycobre.comm.platforms import with_platform
 from pycobre.errors import InitializationFailed, MissingConfiguration
 
 T = TypeVar("T", int, float)
@@ -100,9 +100,9 @@ class TcpConfig:
     def from_env(cls, environ: Mapping[str, str]) -> TcpConfig:
         """Read the COBRE_TCP_* variables; rank 0 does not need COBRE_TCP_COORDINATOR.
 
-        Inside a SLURM step, what is not set follows from SLURM's own variables (`slurm`).
+        What is not set follows from the variables of Slurm, torchrun, AWS Batch or Kubernetes (`platforms`).
         """
-        environ = with_slurm(environ)
+        environ = with_platform(environ)
         reader = _Reader("tcp", environ)
         rank_is_0 = environ.get("COBRE_TCP_RANK", "").strip() == "0"
         coordinator = reader.text("COBRE_TCP_COORDINATOR", required=not rank_is_0)

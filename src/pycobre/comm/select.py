@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pycobre._util.pidfd import pidfds_work
 from pycobre.comm.config import ShmConfig, TcpConfig
+from pycobre.comm.platforms import INDEXED_JOB, platform_of
 from pycobre.errors import BackendNotAvailable, CobreError, InitializationFailed, InvalidBackend
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ _MPI_VARIABLES = (
     "MPI_LOCALRANKID",
     "SLURM_PROCID",
 )
+_AUTO = "auto"  # how the reason of a choice begins that nobody made
 
 
 class BackendKind(enum.StrEnum):
@@ -79,7 +81,7 @@ def create_communicator(
         chosen, reason = _choose(kind, environ)
     comm = _start(chosen, config, environ)
     try:
-        _refuse_silent_copies(comm, chosen, environ)
+        _refuse_silent_copies(comm, chosen, reason.startswith(_AUTO), environ)
     except CobreError:
         comm.close()
         raise
@@ -126,12 +128,12 @@ def _choose(kind: BackendKind | str | None, environ: Mapping[str, str]) -> tuple
     if chosen is not BackendKind.AUTO:
         return chosen, reason
     if (variable := mpi_launch_variable(environ)) and _mpi_status():
-        return BackendKind.MPI, f"auto: {variable} is set and mpi4py is installed"
+        return BackendKind.MPI, f"{_AUTO}: {variable} is set and mpi4py is installed"
     if environ.get("COBRE_TCP_COORDINATOR"):
-        return BackendKind.TCP, "auto: COBRE_TCP_COORDINATOR is set"
+        return BackendKind.TCP, f"{_AUTO}: COBRE_TCP_COORDINATOR is set"
     if environ.get("COBRE_SHM_NAME"):
-        return BackendKind.SHM, "auto: COBRE_SHM_NAME is set"
-    return BackendKind.LOCAL, "auto: no MPI launcher, no COBRE_TCP_COORDINATOR, no COBRE_SHM_NAME"
+        return BackendKind.SHM, f"{_AUTO}: COBRE_SHM_NAME is set"
+    return BackendKind.LOCAL, f"{_AUTO}: no MPI launcher, no COBRE_TCP_COORDINATOR, no COBRE_SHM_NAME"
 
 
 def _parse(name: BackendKind | str) -> BackendKind:
@@ -167,10 +169,24 @@ def _load(module: str, name: str) -> Callable[..., Communicator]:
     return backend
 
 
-def _refuse_silent_copies(comm: Communicator, kind: BackendKind, environ: Mapping[str, str]) -> None:
-    """N processes that each believe to be the whole run would do the same work N times."""
+def _refuse_silent_copies(
+    comm: Communicator, kind: BackendKind, by_itself: bool, environ: Mapping[str, str]
+) -> None:
+    """N processes that each believe to be the whole run would do the same work N times.
+
+    `by_itself`: nobody asked for this backend.
+    """
+    if comm.size > 1:
+        return
     announced = announced_size(environ)
-    if announced is None or comm.size > 1:
+    if announced is None:
+        if by_itself and INDEXED_JOB in environ:
+            raise InitializationFailed(
+                kind.value,
+                f"{INDEXED_JOB}={environ[INDEXED_JOB]} says that this is one of several pods, and each would do "
+                "the whole run. To fix: set COBRE_TCP_SIZE and COBRE_TCP_COORDINATOR, and COBRE_COMM_BACKEND=tcp; "
+                "or COBRE_COMM_BACKEND=local, where the pods' runs are independent.",
+            )
         return
     variable, size = announced
     fix = f"unset {variable} if a single process is meant, or choose the backend that connects the ranks"
@@ -179,8 +195,9 @@ def _refuse_silent_copies(comm: Communicator, kind: BackendKind, environ: Mappin
     elif kind is not BackendKind.MPI:
         status = _mpi_status()
         fix += ": COBRE_COMM_BACKEND=mpi" + ("" if status else f" ({status.reason})")
-        if variable.startswith("SLURM_"):
-            fix += ", or COBRE_COMM_BACKEND=tcp, which finds its ranks by SLURM's variables"
+        platform = platform_of(environ)
+        if platform is not None and variable in platform.size_variables(environ):
+            fix += f", or COBRE_COMM_BACKEND=tcp, which finds its ranks by the variables of {platform.name}"
     else:
         fix += ": mpi4py must be built for the MPI whose launcher started the processes"
     raise InitializationFailed(
@@ -193,9 +210,9 @@ def _refuse_silent_copies(comm: Communicator, kind: BackendKind, environ: Mappin
 def announced_size(environ: Mapping[str, str]) -> tuple[str, int] | None:
     """The variable with which a launcher says that there are several ranks, and how many."""
     variables = ["PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MPI_LOCALNRANKS", "COBRE_TCP_SIZE", "COBRE_SHM_SIZE"]
-    # In a batch script Slurm sets the job's number of tasks for one process; only srun starts one per task.
-    if "SLURM_PROCID" in environ and ("SLURM_STEP_ID" in environ or "SLURM_JOB_ID" not in environ):
-        variables += ["SLURM_STEP_NUM_TASKS", "SLURM_NTASKS"]
+    platform = platform_of(environ)
+    if platform is not None:
+        variables += platform.size_variables(environ)
     for variable in variables:
         value = environ.get(variable, "")
         if value.isdecimal() and int(value) > 1:

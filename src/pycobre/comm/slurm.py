@@ -3,7 +3,7 @@
     srun pycobre run CASE --backend tcp       in a batch script that exports COBRE_TCP_TOKEN
 
 The coordinator is the first host of the step's node list, where SLURM places task 0; the port follows from the job's
-number, so that two jobs on one host do not meet. What is set by hand wins.
+number, so that two jobs on one host do not meet.
 """
 
 from __future__ import annotations
@@ -13,16 +13,14 @@ from collections.abc import Mapping
 
 from pycobre.errors import InitializationFailed
 
-__all__ = ["first_host", "with_slurm"]
+__all__ = ["first_host", "slurm_size", "slurm_variables"]
 
 _FIRST_PORT, _PORTS = 30000, 20000
 _HOST = re.compile(r"(?P<prefix>[^\[,]+)(?:\[(?P<numbers>[^\]]+)\])?(?P<suffix>[^,\[]*)")
 
 
-def with_slurm(environ: Mapping[str, str]) -> Mapping[str, str]:
-    """`environ` with the COBRE_TCP_* variables that SLURM implies and nobody has set."""
-    if "SLURM_PROCID" not in environ or "COBRE_TCP_RANK" in environ:
-        return environ
+def slurm_variables(environ: Mapping[str, str]) -> dict[str, str]:
+    """The COBRE_TCP_* variables that SLURM's imply."""
     implied = {"COBRE_TCP_RANK": environ["SLURM_PROCID"]}
     size = environ.get("SLURM_STEP_NUM_TASKS") or environ.get("SLURM_NTASKS")
     if size:
@@ -33,7 +31,17 @@ def with_slurm(environ: Mapping[str, str]) -> Mapping[str, str]:
     job = environ.get("SLURM_JOB_ID", "")
     if job.isdigit():
         implied["COBRE_TCP_PORT"] = str(_FIRST_PORT + int(job) % _PORTS)
-    return {**implied, **environ}
+    return implied
+
+
+def slurm_size(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The variables that say how many tasks were started.
+
+    In a batch script SLURM sets the job's number of tasks for one process; only srun starts one per task.
+    """
+    if "SLURM_STEP_ID" in environ or "SLURM_JOB_ID" not in environ:
+        return ("SLURM_STEP_NUM_TASKS", "SLURM_NTASKS")
+    return ()
 
 
 def first_host(hosts: str) -> str:

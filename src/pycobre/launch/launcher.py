@@ -33,7 +33,8 @@ __all__ = ["Rank", "RankGroup", "rank_environments"]
 LAUNCHABLE = ("shm", "tcp")
 _FROM_RANKS = frozenset({Kind.EVENT, Kind.QUESTION, Kind.RESULT})
 SHM_MOUNT = Path("/dev/shm")
-_LAUNCHER_PREFIXES = ("PMI_", "PMIX_", "OMPI_", "MPI_", "SLURM_", "COBRE_")
+_LAUNCHER_PREFIXES = ("PMI_", "PMIX_", "OMPI_", "MPI_", "SLURM_", "AWS_BATCH_JOB_", "COBRE_")
+_LAUNCHER_VARIABLES = ("RANK", "WORLD_SIZE", "JOB_COMPLETION_INDEX")
 # Survivors learn of a death from their own backend within a fraction of a second and report it themselves;
 # after this long they are ended.
 GRACE_S = 5.0
@@ -69,7 +70,11 @@ def rank_environments(
     """
     if backend not in LAUNCHABLE:
         raise InvalidBackend(backend, LAUNCHABLE)
-    clean = {name: value for name, value in base.items() if not name.startswith(_LAUNCHER_PREFIXES)}
+    clean = {
+        name: value
+        for name, value in base.items()
+        if not name.startswith(_LAUNCHER_PREFIXES) and name not in _LAUNCHER_VARIABLES
+    }
     kept = {name: value for name, value in base.items() if name.endswith("_TIMEOUT_SECS")}
     clean.update(kept, COBRE_COMM_BACKEND=backend)
     # A rank has a core of its own: a pool of BLAS threads in each would only make it start later.

@@ -274,12 +274,22 @@ def test_two_tcp_processes_by_hand(case: Path, document: dict[str, object], tmp_
     assert found["policy_digest"] == document["policy_digest"]
 
 
-def test_a_slurm_step_joins_tcp_without_mpi(case: Path, document: dict[str, object], tmp_path: Path) -> None:
-    step = {"SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NODELIST": "localhost", "SLURM_JOB_ID": "1"}
-    step |= {"COBRE_TCP_TOKEN": "step", "COBRE_TCP_BIND_ADDR": "127.0.0.1"}
+SLURM_STEP = {"SLURM_STEP_NUM_TASKS": "2", "SLURM_STEP_NODELIST": "localhost", "SLURM_JOB_ID": "1"}
+TORCHRUN = {"WORLD_SIZE": "2", "MASTER_ADDR": "localhost"}
+
+
+@pytest.mark.parametrize(
+    ("platform", "rank_variable"),
+    [(SLURM_STEP, "SLURM_PROCID"), (TORCHRUN, "RANK")],
+    ids=["slurm", "torchrun"],
+)
+def test_processes_of_a_platform_join_tcp(
+    case: Path, document: dict[str, object], tmp_path: Path, platform: dict[str, str], rank_variable: str
+) -> None:
+    given = {**platform, "COBRE_TCP_TOKEN": "step", "COBRE_TCP_BIND_ADDR": "127.0.0.1"}
     with held_port() as port:
-        step["COBRE_TCP_PORT"] = str(port)
-        tasks = [join_tcp(case, tmp_path, {**step, "SLURM_PROCID": str(rank)}) for rank in (0, 1)]
+        given["COBRE_TCP_PORT"] = str(port)
+        tasks = [join_tcp(case, tmp_path, {**given, rank_variable: str(rank)}) for rank in (0, 1)]
         said = [task.communicate(timeout=PATIENCE_S) for task in tasks]
     assert [task.returncode for task in tasks] == [0, 0], said
     assert json.loads(said[0][0])["policy_digest"] == document["policy_digest"]
