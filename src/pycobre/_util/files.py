@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pycobre.errors import OutputError
 
-__all__ = ["append_durably", "remove_unfinished", "replace_file", "write_atomically"]
+__all__ = ["append_durably", "expect_free", "remove_unfinished", "replace_file", "write_atomically"]
 
 _UNFINISHED = ".part"
 
@@ -36,6 +36,14 @@ def write_atomically(path: str | os.PathLike[str], data: bytes | Iterable[bytes 
             f"{target}: cannot write: {cause.strerror}. What was there before is untouched; "
             "free some space or choose another directory."
         ) from cause
+
+
+def expect_free(path: str | os.PathLike[str]) -> None:
+    """Raise `OutputError` unless there is nothing at `path`, or an empty directory: nothing is written over."""
+    target = Path(path)
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        there = "a directory with files in it" if target.is_dir() else "a file"
+        raise OutputError(f"{target}: expected a new or empty directory, got {there}. Choose another name.")
 
 
 def append_durably(path: str | os.PathLike[str], at: int, data: bytes) -> None:

@@ -62,8 +62,16 @@ def with_name(case: Case, name: str) -> Case:
 
 
 def test_schema_keys_are_allowed_at_the_root(directory: Path) -> None:
-    edit(directory, "config.json", "{", '{"$schema": "https://example.org/config",')
-    assert load_case(directory).config.training.tree_seed is None
+    whole = load_case(directory)
+    for schema in ('"https://example.org/config"', "null"):
+        path = directory / "config.json"
+        document = json.loads(path.read_text())
+        path.write_text(json.dumps({**document, "$schema": json.loads(schema)}))
+        assert load_case(directory) == whole
+    path.write_text(json.dumps({key: value for key, value in document.items() if key != "$schema"}))
+    assert load_case(directory) == whole
+    edit(directory, "system/thermals.json", '"cost_per_mwh"', '"$schema": "no root", "cost_per_mwh"')
+    assert "thermals[0].$schema" in [f.where for f in validate(directory) if f.kind == "unknown_key"]
 
 
 def test_unknown_keys_are_errors_with_a_suggestion(directory: Path) -> None:

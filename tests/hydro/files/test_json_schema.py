@@ -11,7 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from test_schemas import keys_of
 
 from pycobre.hydro.examples import example
-from pycobre.hydro.files import case_files, write_schemas
+from pycobre.hydro.files import case_files, write_case, write_schemas
 from pycobre.hydro.files.json_files import JSON_FILES
 from pycobre.hydro.files.json_schema import json_schema
 from pycobre.hydro.files.json_types import file_description
@@ -70,3 +70,26 @@ def test_the_files_of_the_examples_fit(tmp_path: Path) -> None:
                 data = json.loads(content)
                 assert fits(data, schemas[file], schemas[file]), (name, file)
                 assert not fits(data | {"surplus": 1}, schemas[file], schemas[file])
+
+
+def test_written_files_name_the_schema_that_lies_beside_them(tmp_path: Path) -> None:
+    """An editor follows the reference from the file's own folder, and finds the schema of that file."""
+    home = tmp_path / "made"
+    write_case(example("four-regions").build(), home)
+    files = [path for path in home.rglob("*.json") if path.parent.name != "schemas"]
+    assert len(files) >= 9
+    for path in files:
+        data = json.loads(path.read_text())
+        named = (path.parent / data["$schema"]).resolve()
+        assert named.parent == home / "schemas"
+        schema = json.loads(named.read_text())
+        assert schema["title"] == path.relative_to(home).as_posix()
+        assert fits(data, schema, schema)
+    # Written once more into the same directory, a schema that was changed comes back, and others stay as they are.
+    changed, other = home / "schemas" / "stages.schema.json", home / "schemas" / "notes.txt"
+    before, touched = changed.read_bytes(), (home / "schemas" / "buses.schema.json").stat().st_mtime_ns
+    changed.write_text("{}")
+    other.write_text("mine")
+    write_case(example("four-regions").build(), home)
+    assert changed.read_bytes() == before
+    assert (other.read_text(), (home / "schemas" / "buses.schema.json").stat().st_mtime_ns) == ("mine", touched)

@@ -7,7 +7,8 @@ To add a command, write `cli/<name>.py` with
 
 and give it a line in `COMMANDS`. An exception becomes an exit code and a hint in one place (`app.failures`).
 
-commands   init, run, validate, schema, migrate, simulate, runs, report, compare, verify, doctor, replay, version
+commands   init, run, validate, schema, import_, migrate, simulate, runs, report, compare, verify, doctor, replay,
+           version
 parser     the argument parser and its hints
 display    what a run prints: header, events, summary
 screen     the events as a live table, plain lines or JSON lines
@@ -19,9 +20,11 @@ from __future__ import annotations
 
 import importlib
 import json
+import keyword
 import sys
 import warnings
 from collections.abc import Sequence
+from types import ModuleType
 
 import pycobre
 from pycobre.app.cli.parser import Parser
@@ -36,6 +39,7 @@ COMMANDS = {
     "run": "train a policy for a case, simulate it and write the results",
     "validate": "report all errors and warnings of a case",
     "schema": "write the JSON Schemas of a case's files, for editors",
+    "import": "convert a deck of NEWAVE or DECOMP to a case",
     "migrate": "write a case of the 0.5 form in the 0.18 form",
     "simulate": "simulate a trained policy on a case",
     "runs": "list the runs in a result directory",
@@ -57,7 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = _parser(words).parse(words)
     warnings.showwarning = lambda message, *rest: print_error(f"warning: {message}")
-    command = importlib.import_module(f"pycobre.app.cli.{arguments.command}")
+    command = _command(arguments.command)
     try:
         code: int = command.run(arguments)
         sys.stdout.flush()
@@ -100,5 +104,10 @@ def _parser(words: Sequence[str]) -> Parser:
         command = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
         command.set_defaults(parser=command)
         if name == asked:
-            importlib.import_module(f"pycobre.app.cli.{name}").add_arguments(command)
+            _command(name).add_arguments(command)
     return parser
+
+
+def _command(name: str) -> ModuleType:
+    """The module of a command; one that Python uses as a word of its own has an underscore behind it."""
+    return importlib.import_module(f"pycobre.app.cli.{name}{'_' * keyword.iskeyword(name)}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from pycobre.errors import OptionError, OutputError
+from pycobre._util.files import expect_free
+from pycobre.errors import OptionError
 from pycobre.hydro.examples import EXAMPLES, example, synthetic
 from pycobre.hydro.files import write_case
 from pycobre.hydro.model import Case
@@ -54,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
         case, summary, readme, expected = chosen.build(), chosen.summary, chosen.readme, chosen.lower_bound
     target: Path = arguments.directory or Path(arguments.name)
-    _check_free(target)
+    expect_free(target)
     write_case(case, target)
     if readme is not None:
         (target / "README.md").write_text(readme, encoding="utf-8")
@@ -70,13 +71,6 @@ def _listed() -> str:
     lines = [f"  {e.name:{width}}  {e.summary}" for e in EXAMPLES.values()]
     lines.append(f"  {SYNTHETIC:{width}}  a system of any size: pycobre init {SYNTHETIC} --help")
     return "\n".join(["examples:", *lines, "next: pycobre init one-reservoir"])
-
-
-def _check_free(target: Path) -> None:
-    """Nothing of the user's is written over."""
-    if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        there = "a directory with files in it" if target.is_dir() else "a file"
-        raise OutputError(f"{target}: expected a new or empty directory, got {there}. Choose another name.")
 
 
 def _counts(case: Case) -> str:

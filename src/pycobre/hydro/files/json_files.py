@@ -72,14 +72,15 @@ def config_data(config: Config) -> dict[str, Any]:
     return data
 
 
-def dump_json(file: str, sections: Mapping[str, Any]) -> bytes:
-    """The content of one JSON file that reads back to the same sections; nulls are left out."""
+def dump_json(file: str, sections: Mapping[str, Any], schema: str) -> bytes:
+    """The content of one JSON file that reads back to the same sections and names its schema; nulls are left out."""
     parts = sections_of(file)
     value = (
         sections[parts[0].name] if parts[0].key == "" else {each.key: sections[each.name] for each in parts}
     )
-    text = writer(file).to_json(value, indent=2, by_alias=True, exclude_none=True)
-    return text + b"\n"
+    text: bytes = writer(file).to_json(value, indent=2, by_alias=True, exclude_none=True)
+    first = f'{{\n  "$schema": {json.dumps(schema)}'.encode()
+    return first + (b"," + text[1:] if text != b"{}" else b"\n}") + b"\n"
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

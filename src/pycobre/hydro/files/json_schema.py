@@ -1,12 +1,14 @@
 """JSON Schemas of a case's files, for editors that complete and check what is typed.
 
 They are made from the same descriptions that the reader checks with, so that the two cannot differ. What depends on
-several files (references, coverage) is left to `pycobre validate`.
+several files (references, coverage) is left to `pycobre validate`. A written case has them beside its files, which
+refer to them by relative paths: that works without a network, and is of the version that wrote the case.
 """
 
 from __future__ import annotations
 
 import json
+from functools import cache
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -15,8 +17,9 @@ from pycobre._util.files import write_atomically
 from pycobre.hydro.files.json_files import JSON_FILES
 from pycobre.hydro.files.json_types import Description, file_description
 
-__all__ = ["json_schema", "write_schemas"]
+__all__ = ["FOLDER", "json_schema", "schema_files", "schema_reference", "write_schemas"]
 
+FOLDER = "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _PLAIN = {"bool": "boolean", "float": "number", "str": "string"}
 
@@ -25,12 +28,29 @@ def write_schemas(directory: str | PathLike[str]) -> tuple[Path, ...]:
     """Write the schema of every JSON file of a case, `stages.schema.json` for `stages.json`; returns their paths."""
     root = Path(directory)
     root.mkdir(parents=True, exist_ok=True)
-    written = []
-    for file in JSON_FILES:
-        path = root / f"{Path(file).stem}.schema.json"
-        write_atomically(path, json.dumps(json_schema(file), indent=2, ensure_ascii=False).encode() + b"\n")
-        written.append(path)
-    return tuple(written)
+    for name, content in schema_files().items():
+        path = root / name
+        if not path.is_file() or path.read_bytes() != content:
+            write_atomically(path, content)
+    return tuple(root / name for name in schema_files())
+
+
+@cache
+def schema_files() -> dict[str, bytes]:
+    """Name to content of every schema, in the order of the files that they are about."""
+    return {
+        _name(file): json.dumps(json_schema(file), indent=2, ensure_ascii=False).encode() + b"\n"
+        for file in JSON_FILES
+    }
+
+
+def schema_reference(file: str) -> str:
+    """What a file of a case says in `$schema`: the way from its folder to its schema."""
+    return f"{'../' * file.count('/') or './'}{FOLDER}/{_name(file)}"
+
+
+def _name(file: str) -> str:
+    return f"{Path(file).stem}.schema.json"
 
 
 def json_schema(file: str) -> dict[str, Any]:

@@ -24,6 +24,8 @@ UNSUPPORTED_FILES = {
     "system/tailrace_curves.parquet": "tailrace curve families",
     "constraints/exchange_factors.json": "exchange factors",
 }
+#: What converters of decks leave beside a case: where it came from.
+BESIDE_A_CASE = {"conversion_manifest.json"}
 LARGEST_FILE = 4 << 30
 """Bytes of one file of a case; the files of the largest studies are a thousandth of it."""
 _FOLDERS = ("system", "scenarios", "constraints")
@@ -202,7 +204,7 @@ def _read(
         Finding(kind="missing_file", layer=Layer.FILES, file=file, rule="the file is required")
         for file in sorted(required - set(files) - unreadable)
     ]
-    findings += [_unknown_file(file, files) for file in sorted(set(files) - known)]
+    findings += [_unknown_file(file, files) for file in sorted(set(files) - known - BESIDE_A_CASE)]
     findings += run_checks(sections)
     return sections, sorted(findings, key=lambda f: f.sort_key)
 

@@ -17,6 +17,7 @@ UNFINISHED = ".unfinished"
 def case_files(case: Case) -> dict[str, bytes]:
     """Relative path to content of every file that the case needs; empty optional sections have none."""
     from pycobre.hydro.files.json_files import dump_json
+    from pycobre.hydro.files.json_schema import schema_reference
     from pycobre.hydro.files.parquet_files import dump_parquet
 
     files: dict[str, bytes] = {}
@@ -28,7 +29,7 @@ def case_files(case: Case) -> dict[str, bytes]:
             if len(table):
                 files[file] = dump_parquet(table)
         elif first.required or any(value not in ((), None) for value in sections.values()):
-            files[file] = dump_json(file, sections)
+            files[file] = dump_json(file, sections, schema_reference(file))
     return files
 
 
@@ -41,11 +42,13 @@ def section_files() -> dict[str, list[str]]:
 
 
 def write_case(case: Case, path: str | PathLike[str]) -> None:
-    """Write a case directory.
+    """Write a case directory, and the JSON Schemas that its files refer to.
 
     A new directory appears with all of its files or not at all. In one that is there, every file is replaced in one
     step, files of sections that this case does not have are removed, and what is no part of a case is left alone.
     """
+    from pycobre.hydro.files.json_schema import FOLDER, schema_files, write_schemas
+
     root, files = Path(path), case_files(case)
     if not root.exists():
         from tempfile import TemporaryDirectory  # workers, which load this module, write no case
@@ -53,7 +56,8 @@ def write_case(case: Case, path: str | PathLike[str]) -> None:
         root.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=root.parent, prefix=f".{root.name}.", suffix=UNFINISHED) as scratch:
             made = Path(scratch) / root.name
-            for file, content in files.items():
+            schemas = {f"{FOLDER}/{name}": content for name, content in schema_files().items()}
+            for file, content in (files | schemas).items():
                 (made / file).parent.mkdir(parents=True, exist_ok=True)
                 (made / file).write_bytes(content)
             made.rename(root)
@@ -64,3 +68,4 @@ def write_case(case: Case, path: str | PathLike[str]) -> None:
     for file in section_files():
         if file not in files:
             (root / file).unlink(missing_ok=True)
+    write_schemas(root / FOLDER)
