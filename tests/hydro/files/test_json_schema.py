@@ -92,4 +92,7 @@ def test_written_files_name_the_schema_that_lies_beside_them(tmp_path: Path) -> 
     other.write_text("mine")
     write_case(example("four-regions").build(), home)
     assert changed.read_bytes() == before
-    assert (other.read_text(), (home / "schemas" / "buses.schema.json").stat().st_mtime_ns) == ("mine", touched)
+    assert (other.read_text(), (home / "schemas" / "buses.schema.json").stat().st_mtime_ns) == (
+        "mine",
+        touched,
+    )

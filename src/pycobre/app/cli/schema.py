@@ -16,6 +16,8 @@ def run(arguments: argparse.Namespace) -> int:
 
     written = write_schemas(arguments.directory)
     print(f"{arguments.directory}: {len(written)} JSON Schemas, one for each JSON file of a case")
-    print('hint: editors complete and check a file that names its schema: "$schema": "./DIR/stages.schema.json"')
+    print(
+        'hint: editors complete and check a file that names its schema: "$schema": "./DIR/stages.schema.json"'
+    )
     print("      (`pycobre init` and `write_case` write files that do, and the schemas beside them)")
     return 0
