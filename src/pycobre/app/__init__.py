@@ -26,6 +26,7 @@ report         what a run returns
 failures       from an exception to an exit code and a hint
 streams        standard streams that are closed or that nobody reads
 results        a result directory: tables, files
+answers        questions about cases and runs, answered from their files
 cli            the command line
 plot           reports and figures
 """

@@ -12,7 +12,7 @@ from pycobre.app.results.layout import ORIGIN, STUDY
 from pycobre.app.study import Study
 from pycobre.errors import OutputError, PolicyError
 
-__all__ = ["differences", "refuse_another_case", "write_origin", "write_study"]
+__all__ = ["differences", "flat_settings", "refuse_another_case", "write_origin", "write_study"]
 
 STUDY_SCHEMA = 1
 _PARTS = ("config", "inputs")
@@ -65,7 +65,7 @@ def refuse_another_case(directory: Path, metadata: Mapping[str, Any]) -> None:
 
 def differences(one: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     """What two trees of settings do not share: dotted path, value of the one, value of the other, as JSON."""
-    a, b = _flat(one), _flat(other)
+    a, b = flat_settings(one), flat_settings(other)
     return [
         (path, _said(a, path), _said(b, path))
         for path in sorted({*a, *b})
@@ -77,8 +77,11 @@ def _said(flat: Mapping[str, Any], path: str) -> str:
     return json.dumps(flat[path], ensure_ascii=False) if path in flat else "not set"
 
 
-def _flat(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat_settings(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """A tree of settings by dotted path."""
     flat: dict[str, Any] = {}
     for key, value in tree.items():
-        flat |= _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+        flat |= (
+            flat_settings(value, f"{prefix}{key}.") if isinstance(value, dict) else {f"{prefix}{key}": value}
+        )
     return flat

@@ -14,6 +14,7 @@
     highspy_lp   LPs to and from HiGHS through highspy
     patch        one patch vector written into an LP, as a new LP
     explicit     one solve as a plain LP, for explanations and other programs
+    marginal     what one more unit of a row changes, and what it costs
     recovery     what is tried when a run does not end optimal
     failure      from a failed run to a message a person can act on
     bundle       a failed solve in one file
