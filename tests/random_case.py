@@ -26,6 +26,7 @@ from pycobre.hydro.model.initial import (
     PastDefluence,
 )
 from pycobre.hydro.model.system import AnticipatedStages, Filling
+from pycobre.hydro.model.table import NO_ID
 
 FEATURES = (
     "blocks",
@@ -50,6 +51,8 @@ FEATURES = (
     "segments",
     "annual",
     "tables",
+    "by_block",
+    "block_costs",
     "wild",
     "fitted",
     "travel",
@@ -175,6 +178,8 @@ class Drawn(DrawnSystem):
             )
         if "tables" in self.has:
             found |= self.tables()
+        if self.has & {"by_block", "block_costs"}:
+            found |= self.by_block()
         if rows:
             plant = len(self.plants) - 1
             found["hydro_bounds"] = con.HydroBounds(
@@ -250,6 +255,70 @@ class Drawn(DrawnSystem):
             )
         return found
 
+    def by_block(self) -> dict[str, Any]:
+        """Limits of their own in every block, of entities that have others, or none, in the stage's row."""
+        count, blocks = len(self.stages), len(self.stages[0].blocks)
+
+        def rows(ids: dict[str, tuple[int, ...]], **columns: tuple[float, float]) -> dict[str, Any]:
+            """Per entity and stage a row with a null block and one for each block, with values here and there."""
+            entities = len(next(iter(ids.values())))
+            number = entities * count * (blocks + 1)
+            whole = np.arange(number) % (blocks + 1) == 0
+            found: dict[str, Any] = {
+                name: np.repeat(values, count * (blocks + 1)) for name, values in ids.items()
+            }
+            found["stage_id"] = np.tile(np.repeat(np.arange(count), blocks + 1), entities)
+            found["block_id"] = np.where(whole, NO_ID, np.tile(np.arange(-1, blocks), entities * count))
+            for name, (low, high) in columns.items():
+                kept = self.rng.uniform(size=number) < np.where(whole, 0.5, 0.8)
+                found[name] = np.where(kept, self.array(low, high, number), np.nan)
+            return found
+
+        plants = tuple(self.plants)
+        thermals = tuple(self.thermals)[2 if "anticipated" in self.has else 0 :]  # those are decided ahead
+        limits: dict[str, Any] = {
+            "thermal_bounds": con.ThermalBounds(
+                **rows(
+                    {"thermal_id": thermals},
+                    min_generation_mw=(0.0, 3.0),
+                    max_generation_mw=(6.0, 15.0),
+                    **({"cost_per_mwh": (20.0, 90.0)} if "block_costs" in self.has else {}),
+                )
+            ),
+            "line_bounds": con.LineBounds(
+                **rows({"line_id": (0,)}, direct_mw=(3.0, 15.0), reverse_mw=(3.0, 15.0))
+            ),
+            "hydro_bounds": con.HydroBounds(
+                **rows(
+                    {"hydro_id": plants},
+                    max_turbined_m3s=(15.0, 30.0),
+                    min_outflow_m3s=(1.0, 15.0),
+                    max_outflow_m3s=(20.0, 50.0),
+                    min_spillage_m3s=(0.0, 0.5),
+                    max_spillage_m3s=(60.0, 90.0),
+                )
+            ),
+            "unit_group_bounds": con.UnitGroupBounds(
+                **rows(
+                    {"hydro_id": plants, "hydro_unit_group_id": (0,) * len(plants)},
+                    min_turbined_m3s=(0.0, 3.0),
+                    min_generation_mw=(0.0, 3.0),
+                    max_generation_mw=(9.0, 20.0),
+                )
+            ),
+        }
+        if "contracts" in self.has:
+            limits["contract_bounds"] = con.ContractBounds(
+                **rows(
+                    {"contract_id": (0,)}, min_mw=(0.0, 2.0), max_mw=(4.0, 8.0), price_per_mwh=(30.0, 90.0)
+                )
+            )
+        if "pumping" in self.has:
+            limits["pumping_bounds"] = con.PumpingBounds(
+                **rows({"pumping_station_id": (0,)}, min_m3s=(0.0, 1.0), max_m3s=(3.0, 7.0))
+            )
+        return limits
+
 
 FIRSTS = [date(2024, 1, 1), *(date(2023, month, 1) for month in range(12, 0, -1))]
 PAST = tuple(zip(FIRSTS[1:], FIRSTS[:-1], strict=True))
@@ -306,7 +375,13 @@ def random_case(
             filling_storage=(),
             recent_observations=observed,
             past_defluences=tuple(
-                PastDefluence(hydro_id=h, start_date=start, end_date=end, value_m3s=d.number(5.0, 20.0))
+                PastDefluence(
+                    hydro_id=h,
+                    start_date=start,
+                    end_date=end,
+                    # Cobre spreads it over the first stage's blocks, whenever it arrives.
+                    value_m3s=d.number(5.0, 20.0) * ("chronological" not in d.has or "blocks" not in d.has),
+                )
                 for h in d.plants
                 for start, end in PAST[: 1 if "travel" in d.has and h != d.plants[-1] else 0]
             ),

@@ -68,6 +68,13 @@ class DrawnSystem:
     def array(self, low: float, high: float, count: int) -> Any:
         return np.array(self.numbers(low, high, count))
 
+    def travel_time(self) -> float:
+        """Of chronological blocks at most the shortest: arrivals of several in one stage are not Cobre's."""
+        hours = self.number(20.0, 110.0)
+        if "chronological" not in self.has:
+            return hours
+        return min(hours, *(block.hours for block in self.stages[0].blocks))
+
     def hydro(self, h: int) -> Hydro:
         """Plants in a row; with `diversion` the first sends water past the second."""
         last = len(self.plants) - 1
@@ -96,7 +103,7 @@ class DrawnSystem:
             operational_start_date=LONG_AGO,
             downstream_id=None if h == last else h + 1,
             # Shorter than two stages: of three, Cobre drops what was on its way and arrives in the last.
-            travel_time_hours=self.number(20.0, 110.0) if "travel" in self.has and h != last else None,
+            travel_time_hours=self.travel_time() if "travel" in self.has and h != last else None,
             reservoir=Reservoir(
                 min_storage_hm3=self.number(1.0, 4.0), max_storage_hm3=capacity if h != 1 else 8.0
             ),

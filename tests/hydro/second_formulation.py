@@ -13,6 +13,7 @@ import numpy as np
 from scipy.optimize import linprog
 
 from pycobre.hydro.model.case import Case
+from pycobre.hydro.model.table import NO_ID
 
 HM3 = 0.0036
 Terms = dict[Any, float]
@@ -90,8 +91,13 @@ class SecondStage:
         self.power()
         self.generic()
 
-    def bound(self, hydro: int, column: str, default: float) -> float:
-        return given(self.case.hydro_bounds, column, default, hydro_id=hydro, stage_id=self.t)
+    def own(self, table: Any, column: str, default: float, k: int | None = None, **ids: int) -> float:
+        """The row of the stage replaces an entity's value, and the row of a block that of the stage."""
+        value = given(table, column, default, stage_id=self.t, block_id=NO_ID, **ids)
+        return value if k is None else given(table, column, value, stage_id=self.t, block_id=k, **ids)
+
+    def bound(self, hydro: int, column: str, default: float, k: int | None = None) -> float:
+        return self.own(self.case.hydro_bounds, column, default, k, hydro_id=hydro)
 
     def productivity(self, hydro: int) -> float | None:
         model = next(m for m in self.case.production_models if m.hydro_id == hydro)
@@ -105,8 +111,15 @@ class SecondStage:
         base = getattr(self.costs, name) if own is None else own
         return given(self.case.hydro_penalties, name, base, hydro_id=hydro.id, stage_id=self.t)
 
-    def group_sum(self, hydro: Any, bus: int, name: str) -> float:
-        return sum(getattr(g, name) for g in hydro.unit_groups if g.bus_id == bus)
+    def group_sum(self, hydro: Any, bus: int, name: str, k: int | None = None) -> float:
+        table = self.case.unit_group_bounds
+        return sum(
+            getattr(g, name)
+            if k is None
+            else self.own(table, name, getattr(g, name), k, hydro_id=hydro.id, hydro_unit_group_id=g.id)
+            for g in hydro.unit_groups
+            if g.bus_id == bus
+        )
 
     def inflow(self, h: int, i: int) -> float:
         """z = base + Σ psi·lag + sigma·η, a number since the state is given."""
@@ -138,7 +151,11 @@ class SecondStage:
             terms = balance.setdefault(h.id, {})
             terms[v] = 1.0
             for k, hours in enumerate(self.hours):
-                lp.var(("s", h.id, k), 0.0, None, self.penalty(h, "spillage_cost") * hours)
+                least, most = (
+                    self.bound(h.id, f"{side}_spillage_m3s", default, k)
+                    for side, default in (("min", 0.0), ("max", np.inf))
+                )
+                lp.var(("s", h.id, k), least, most, self.penalty(h, "spillage_cost") * hours)
                 terms["s", h.id, k] = HM3 * hours
                 if h.diversion:
                     cost = self.penalty(h, "diversion_cost") * hours
@@ -181,7 +198,11 @@ class SecondStage:
                     balance[h.diversion.downstream_id]["u", h.id, k] = -HM3 * hours
         for p in case.pumping_stations:
             for k, hours in enumerate(self.hours):
-                lp.var(("p", p.id, k), p.flow.min_m3s, p.flow.max_m3s)
+                least, most = (
+                    self.own(case.pumping_bounds, f"{side}_m3s", default, k, pumping_station_id=p.id)
+                    for side, default in (("min", p.flow.min_m3s), ("max", p.flow.max_m3s))
+                )
+                lp.var(("p", p.id, k), least, most)
                 balance[p.source_hydro_id]["p", p.id, k] = HM3 * hours
                 balance[p.destination_hydro_id]["p", p.id, k] = -HM3 * hours
 
@@ -220,13 +241,16 @@ class SecondStage:
         h = next(x for x in self.case.hydros if x.id == hydro)
         i = self.case.hydros.index(h)
         rho = self.productivity(hydro)
-        cap = min(
-            self.group_sum(h, bus, "max_turbined_m3s"),
-            self.bound(hydro, "max_turbined_m3s", h.generation.max_turbined_m3s),
-        )
-        power = self.group_sum(h, bus, "max_generation_mw")
         share = self.group_sum(h, bus, "max_turbined_m3s") / sum(g.max_turbined_m3s for g in h.unit_groups)
         for k, hours in enumerate(self.hours):
+            cap = min(
+                self.group_sum(h, bus, "max_turbined_m3s", k),
+                self.bound(hydro, "max_turbined_m3s", h.generation.max_turbined_m3s, k),
+            )
+            power = min(
+                self.group_sum(h, bus, "max_generation_mw", k),
+                self.bound(hydro, "max_generation_mw", h.generation.max_generation_mw, k),
+            )
             q = ("q", hydro, bus, k)
             most = cap if rho is None else min(cap, power / rho)
             most = 0.0 if self.filling(h) else most
@@ -257,26 +281,27 @@ class SecondStage:
     def limits(self) -> None:
         for h in self.case.hydros:
             buses = [bus for plant, bus in self.pairs if plant == h.id]
-            least = self.bound(h.id, "min_outflow_m3s", h.outflow.min_outflow_m3s)
             for k, hours in enumerate(self.hours):
+                least = self.bound(h.id, "min_outflow_m3s", h.outflow.min_outflow_m3s, k)
+                most = self.bound(h.id, "max_outflow_m3s", h.outflow.max_outflow_m3s or np.inf, k)
                 out: Terms = {("q", h.id, bus, k): 1.0 for bus in buses} | {("s", h.id, k): 1.0}
                 if least > 0.0:
                     cost = self.penalty(h, "outflow_violation_below_cost")
                     self.soft(out, least, cost * hours, 1.0)
-                if h.outflow.max_outflow_m3s is not None:
+                if most < np.inf:
                     cost = self.penalty(h, "outflow_violation_above_cost")
-                    self.soft(out, h.outflow.max_outflow_m3s, cost * hours, -1.0)
+                    self.soft(out, most, cost * hours, -1.0)
                 for bus in [] if self.filling(h) else buses:
                     for kind, name, unit in (("q", "turbined", "m3s"), ("g", "generation", "mw")):
-                        low = self.group_sum(h, bus, f"min_{name}_{unit}")
+                        low = self.group_sum(h, bus, f"min_{name}_{unit}", k)
                         cost = self.penalty(h, f"{name}_violation_below_cost")
                         if low > 0.0:
                             self.soft({(kind, h.id, bus, k): 1.0}, low, cost * hours, 1.0)
-                plant = self.bound(h.id, "max_turbined_m3s", h.generation.max_turbined_m3s)
+                plant = self.bound(h.id, "max_turbined_m3s", h.generation.max_turbined_m3s, k)
                 self.lp.most.append(({("q", h.id, bus, k): 1.0 for bus in buses}, plant))
 
     def power(self) -> None:
-        case, lp, t = self.case, self.lp, self.t
+        case, lp = self.case, self.lp
         balance: dict[tuple[int, int], Terms] = {(b.id, k): {} for b in case.buses for k in self.blocks}
         for h, bus in self.pairs:
             for k in self.blocks:
@@ -285,11 +310,15 @@ class SecondStage:
             for k in self.blocks:
                 balance[p.bus_id, k]["p", p.id, k] = -p.consumption_mw_per_m3s
         for g in case.thermals:
-            key = {"thermal_id": g.id, "stage_id": t}
-            low = given(case.thermal_bounds, "min_generation_mw", g.generation.min_mw, **key)
-            high = given(case.thermal_bounds, "max_generation_mw", g.generation.max_mw, **key)
-            cost = given(case.thermal_bounds, "cost_per_mwh", g.cost_per_mwh, **key)
             for k, hours in enumerate(self.hours):
+                low, high, cost = (
+                    self.own(case.thermal_bounds, column, default, k, thermal_id=g.id)
+                    for column, default in (
+                        ("min_generation_mw", g.generation.min_mw),
+                        ("max_generation_mw", g.generation.max_mw),
+                        ("cost_per_mwh", g.cost_per_mwh),
+                    )
+                )
                 lp.var(("t", g.id, k), low, high, 0.0 if g.id in self.committed else cost * hours)
                 balance[g.bus_id, k]["t", g.id, k] = 1.0
             if g.id in self.committed:  # energy of the blocks is that of the commitment
@@ -301,13 +330,21 @@ class SecondStage:
                     ("direct", 1.0, e.capacity.direct_mw),
                     ("reverse", -1.0, e.capacity.reverse_mw),
                 ):
-                    cap = given(case.line_bounds, f"{side}_mw", most, line_id=e.id, stage_id=t)
+                    cap = self.own(case.line_bounds, f"{side}_mw", most, k, line_id=e.id)
                     lp.var((side, e.id, k), 0.0, cap, (e.exchange_cost or 0.0) * hours)
                     balance[e.source_bus_id, k][side, e.id, k] = -sign
                     balance[e.target_bus_id, k][side, e.id, k] = sign
         for c in case.energy_contracts:
             for k, hours in enumerate(self.hours):
-                lp.var(("c", c.id, k), c.limits.min_mw, c.limits.max_mw, c.price_per_mwh * hours)
+                low, high, price = (
+                    self.own(case.contract_bounds, column, default, k, contract_id=c.id)
+                    for column, default in (
+                        ("min_mw", c.limits.min_mw),
+                        ("max_mw", c.limits.max_mw),
+                        ("price_per_mwh", c.price_per_mwh),
+                    )
+                )
+                lp.var(("c", c.id, k), low, high, price * hours)
                 balance[c.bus_id, k]["c", c.id, k] = 1.0 if c.type == "import" else -1.0
         self.sources(balance)
         for b in case.buses:

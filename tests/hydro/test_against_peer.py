@@ -44,6 +44,9 @@ for path in sys.argv[1:]:
 print(json.dumps(traces))
 """
 
+#: What Cobre refuses, or what makes plans that are not unique.
+OURS = ("wild", "block_costs")
+
 #: Seeds whose plans are unique in the first iteration: where several are optimal, solvers may differ in which.
 MIXES = {
     100: "correlation evaporation generic sources random_load contracts pumping",
@@ -76,12 +79,22 @@ MIXES = {
     401: "travel groups diversion random_load discount",
     402: "travel fpha generic cvar overrides",
     403: "travel pumping withdrawal sources correlation",
+    404: "travel chronological blocks",
+    405: "travel chronological blocks lags evaporation limits",
+    406: "travel chronological blocks fpha diversion discount cvar",
+    407: "travel chronological blocks pumping overrides random_load generic",
+    408: "travel chronological evaporation",
+    500: "blocks by_block",
+    501: "blocks by_block contracts pumping sources random_load",
+    502: "blocks chronological by_block lags limits",
+    503: "blocks by_block fpha generic",
+    504: "blocks by_block travel chronological discount cvar",
     311: "chronological correlation evaporation fpha generic limits diversion discount cvar groups segments",
 }
 
 
 def cases() -> dict[str, Case]:
-    single = {f: random_case(10 + i, f) for i, f in enumerate(FEATURES) if f != "wild"}
+    single = {f: random_case(10 + i, f) for i, f in enumerate(FEATURES) if f not in OURS}
     mixed = {
         f"mix {seed}": random_case(seed, *names.split(), openings=2 if 200 <= seed < 300 else 3)
         for seed, names in MIXES.items()

@@ -22,6 +22,9 @@ KNOWN = (
     "lags filling evaporation withdrawal diversion pumping",
     "blocks anticipated overrides segments random_load",
     "blocks lags filling anticipated fpha groups contracts sources",
+    "blocks by_block contracts pumping sources random_load",
+    "blocks block_costs lags fpha groups limits evaporation",
+    "blocks block_costs filling diversion generic segments pumping",
 )
 
 

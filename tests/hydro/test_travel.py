@@ -69,19 +69,49 @@ def of_hours(*hours: float) -> tuple[Stage, ...]:
 def test_outflow_arrives_evenly_after_its_travel() -> None:
     """Stages of 100, 50, 300 and 100 hours, 72 hours of travel: 28 hours now, 50 in the next, 22 in the third."""
     found = travel(river(72.0, of_hours(100.0, 50.0, 300.0, 100.0)))
-    assert found.slots == ((1, 1), (1, 2))
-    assert found.shares[0][0] == pytest.approx([0.28, 0.5, 0.22, 0.0])
-    assert found.shares[1][0] == pytest.approx([0.0, 1.0, 0.0])
-    assert found.shares[2][0] == pytest.approx([0.76, 0.24])
-    assert found.shares[3][0] == pytest.approx([0.28])
+    assert found.slots == ((1, 1, 0), (1, 2, 0))
+    assert _shares(found, 0) == {(0, 0): [0.28], (1, 0): [0.5], (2, 0): [0.22]}
+    assert _shares(found, 1) == {(0, 0): [0.0], (1, 0): [1.0]}
+    assert _shares(found, 2) == {(0, 0): [0.76], (1, 0): [0.24]}
+    assert _shares(found, 3) == {(0, 0): [0.28]}
     assert found.initial == pytest.approx([10.0 * 72 * 0.0036, 0.0])
+
+
+def _shares(found: Travel, t: int) -> dict[tuple[int, int], list[float]]:
+    """(stages later, part of that stage) → the share of every span of the stage, to ten digits."""
+    river = found.shares[t][0]
+    columns = {(0, part): share for part, share in enumerate(river.at_once.T)}
+    columns |= {(slot.ahead, slot.part): share for slot, share in river.later}
+    return {where: np.round(share, 10).tolist() for where, share in columns.items()}
+
+
+def test_blocks_send_water_to_blocks() -> None:
+    """Stages of 60 + 40 hours, 130 hours of travel: block 0 arrives at 130 to 190, block 1 at 190 to 230."""
+    periods = stages(4, 1, (60.0, 40.0), block_mode="chronological")
+    found = travel(river(130.0, periods))
+    assert found.slots == ((1, 1, 0), (1, 1, 1), (1, 2, 0))
+    assert _shares(found, 0) == {
+        (0, 0): [0.0, 0.0],
+        (0, 1): [0.0, 0.0],
+        (1, 0): [0.5, 0.0],
+        (1, 1): [0.5, 0.25],
+        (2, 0): [0.0, 0.75],
+    }
+
+
+def test_a_stage_without_order_in_it_sends_and_takes_in_evenly() -> None:
+    """A week in parallel blocks between two whose blocks follow each other: as Cobre 0.18.0 has it."""
+    one, two, three = stages(3, 1, (60.0, 40.0), block_mode="chronological")
+    found = travel(river(30.0, (one, replace(two, block_mode="parallel"), three)))
+    assert _shares(found, 0) == {(0, 0): [0.5, 0.0], (0, 1): [0.5, 0.25], (1, 0): [0.0, 0.75]}
+    assert _shares(found, 1) == {(0, 0): [0.7], (1, 0): [0.3]}
 
 
 def test_water_on_its_way_arrives_as_it_was_released() -> None:
     """As Cobre 0.18.0 has it: of 260 hours, the first 116 at 10 m³/s, the last 144 at 4."""
     past = released((NOVEMBER, CHRISTMAS, 10.0), (CHRISTMAS, START, 4.0))
     found = travel(river(260.0, stages(4), past))
-    assert found.slots == ((1, 1), (1, 2), (1, 3))
+    assert found.slots == ((1, 1, 0), (1, 2, 0), (1, 3, 0))
     assert found.initial == pytest.approx([3.6, 1.7856, 60 * 4 * 0.0036])
 
 
@@ -114,7 +144,7 @@ def test_tables_account_for_every_drop() -> None:
         where = scenario, stage, plant
         tau = 0.0036 * of("hours", *where)
         if stage == 0:
-            was = sum(v for (below, _), v in zip(found.slots, found.initial, strict=True) if below == plant)
+            was = sum(v for slot, v in zip(found.slots, found.initial, strict=True) if slot.below == plant)
         else:
             was = of("in_transit_hm3", scenario, stage - 1, plant)[0]
         stored = of("storage_final_hm3", *where)[0] - of("storage_initial_hm3", *where)[0]
@@ -127,7 +157,8 @@ def test_tables_account_for_every_drop() -> None:
 
 def _beyond(case: Case, stage: int, above: int) -> float:
     """The share of an outflow that arrives after the study."""
-    return 1.0 - float(travel(case).shares[stage][above].sum())
+    river = travel(case).shares[stage][above]
+    return 1.0 - float(river.at_once.sum() + sum(share.sum() for _, share in river.later))
 
 
 def test_the_bound_is_the_extensive_forms_value() -> None:
@@ -179,14 +210,6 @@ def test_travel_that_leads_nowhere_is_named() -> None:
     alone = replace(case.hydros[1], travel_time_hours=5.0)
     assert any(
         "travel_time_hours: hydro 1" in line for line in said(replace(case, hydros=(case.hydros[0], alone)))
-    )
-
-
-def test_travel_between_chronological_blocks_is_refused() -> None:
-    periods = stages(2, 1, (60.0, 40.0), block_mode="chronological")
-    assert any(
-        "travel times of water between chronological blocks are not supported yet, got stage 0" in line
-        for line in said(river(72.0, periods))
     )
 
 

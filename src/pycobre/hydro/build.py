@@ -51,7 +51,7 @@ class HydroModel:
     noise: tuple[StageNoise, ...]
     openings: tuple[F64, ...]  #: standardised noise [openings, dimension]
     periods: tuple[PeriodStep, ...] | None  #: where lags belong to periods of several stages
-    slots: tuple[tuple[int, int], ...] = ()  #: water on its way: (plant below, stages until it arrives)
+    travel: Travel | None = None  #: where some rivers take time
 
     @property
     def seed(self) -> int:
@@ -81,8 +81,7 @@ def build_model(case: Case) -> HydroModel:
     openings = opening_noise(case, index, layout, par)
     states = _states(case, index, par, periods is not None, travel, anticipation)
     problem = _problem(case, states, discounts, par, periods, lps, noise, openings)
-    slots = () if travel is None else travel.slots
-    return HydroModel(case, problem, index, layout, par, numbers, lps, noise, openings, periods, slots)
+    return HydroModel(case, problem, index, layout, par, numbers, lps, noise, openings, periods, travel)
 
 
 def _with_seasons(case: Case) -> Case:
@@ -126,10 +125,9 @@ def _stage_model(
         inflow_slack=method in ("penalty", "truncation_with_penalty"),
         mean_load=np.array([means.get(bus.id, 0.0) for bus in case.buses]),
         mean_availability=np.array([ready.get(s.id, 1.0) for s in case.non_controllable_sources]),
-        slots=() if travel is None else travel.slots,
+        travel=travel,
         anticipation=anticipation,
         position=t,
-        shares={} if travel is None else travel.shares[t],
     )
 
 
@@ -212,8 +210,8 @@ def _states(
         ]
     if travel is not None:
         states += [
-            State(f"transit[{index.hydro_names[below]},{later}]", float(volume))
-            for (below, later), volume in zip(travel.slots, travel.initial, strict=True)
+            State(f"transit[{label}]", float(volume))
+            for label, volume in zip(travel.labels(index), travel.initial, strict=True)
         ]
     if anticipation is not None:
         states += [

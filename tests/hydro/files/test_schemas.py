@@ -187,6 +187,7 @@ def test_every_field_is_used_refused_or_said_to_be_kept() -> None:
             "hydro/tables",
             "hydro/model/parameters.py",
             "hydro/model/anticipation.py",
+            "hydro/model/horizon.py",
         ),
         *(
             "hydro/checks/coverage.py",

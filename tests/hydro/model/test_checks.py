@@ -12,7 +12,7 @@ from small_case import LONG_AGO, bus, config, hydro, inflows, one_reservoir, sta
 from pycobre.errors import CaseError
 from pycobre.hydro.checks import check_case, require_sound
 from pycobre.hydro.model.config import Enumerated, GapRule, PolicyBoundary, PolicyConfig
-from pycobre.hydro.model.constraints import HydroBounds, ThermalBounds
+from pycobre.hydro.model.constraints import HydroBounds
 from pycobre.hydro.model.findings import Severity
 from pycobre.hydro.model.horizon import GraphNode, PolicyGraph, Transition
 from pycobre.hydro.model.scenarios import (
@@ -134,14 +134,14 @@ ERRORS: list[tuple[dict[str, Any], str]] = [
     ),
     (
         {
-            "thermal_bounds": ThermalBounds(
-                thermal_id=np.array([0]),
+            "hydro_bounds": HydroBounds(
+                hydro_id=np.array([0]),
                 stage_id=np.array([0]),
                 block_id=np.array([0]),
-                cost_per_mwh=np.array([5.0]),
+                filling_min_rate_m3s=np.array([5.0]),
             )
         },
-        "costs by block are not supported yet",
+        "rates of filling by block are not supported yet",
     ),
     ({"correlation": correlated((1.0, 0.5), (0.4, 1.0))}, "the matrix is symmetric"),
     ({"correlation": correlated((1.0, 0.5))}, "the matrix is 2 × 2"),

@@ -6,12 +6,12 @@ import numpy as np
 
 from pycobre.hydro.checks.registry import Findings, check, error, warning
 from pycobre.hydro.model.config import Config, Enumerated, GapRule
-from pycobre.hydro.model.constraints import HydroBounds, SourceBounds, ThermalBounds
+from pycobre.hydro.model.constraints import HydroBounds, SourceBounds
 from pycobre.hydro.model.findings import Finding, Layer
 from pycobre.hydro.model.horizon import PolicyGraph, Stage
 from pycobre.hydro.model.production import AngleReduction, DistanceReduction, ProductionModel, fits_planes
 from pycobre.hydro.model.scenarios import ArCoefficients, SourceStats
-from pycobre.hydro.model.system import Hydro, Line
+from pycobre.hydro.model.system import Line
 from pycobre.hydro.model.table import NO_ID
 
 
@@ -37,19 +37,6 @@ def graphs(policy_graph: PolicyGraph, stages: tuple[Stage, ...]) -> Findings:
     for stage in stages:
         if stage.sampling_method == "selective":
             yield _refuse("stages", "selective sampling is", entity=f"stage {stage.id}")
-
-
-@check
-def travel(hydros: tuple[Hydro, ...], stages: tuple[Stage, ...]) -> Findings:
-    chained = [
-        f"stage {stage.id}"
-        for stage in stages
-        if stage.block_mode == "chronological" and len(stage.blocks) > 1
-    ]
-    for hydro in hydros:
-        if hydro.travel_time_hours and chained:
-            rule, entity = "travel times of water between chronological blocks are", f"hydro {hydro.id}"
-            yield _refuse("hydros", rule, entity=entity, where="travel_time_hours", value=chained[0])
 
 
 @check
@@ -111,21 +98,21 @@ def algorithm(config: Config) -> Findings:
 
 
 @check
-def by_block(thermal_bounds: ThermalBounds, hydro_bounds: HydroBounds) -> Findings:
+def by_block(hydro_bounds: HydroBounds) -> Findings:
     """Columns that belong to whole stages."""
-    for section, table, key, column, what in (
-        ("thermal_bounds", thermal_bounds, "thermal_id", "cost_per_mwh", "costs"),
-        ("hydro_bounds", hydro_bounds, "hydro_id", "min_storage_hm3", "storage limits"),
-        ("hydro_bounds", hydro_bounds, "hydro_id", "max_storage_hm3", "storage limits"),
-        ("hydro_bounds", hydro_bounds, "hydro_id", "water_withdrawal_m3s", "withdrawals"),
+    for column, what in (
+        ("min_storage_hm3", "storage limits"),
+        ("max_storage_hm3", "storage limits"),
+        ("filling_min_rate_m3s", "rates of filling"),
+        ("water_withdrawal_m3s", "withdrawals"),
     ):
-        mixed = (table.block_id != NO_ID) & ~np.isnan(getattr(table, column))
+        mixed = (hydro_bounds.block_id != NO_ID) & ~np.isnan(getattr(hydro_bounds, column))
         for row in np.flatnonzero(mixed).tolist():
             yield _refuse(
-                section,
+                "hydro_bounds",
                 f"{what} by block are",
                 where=f"{column}, row {row}",
-                entity=f"{key.removesuffix('_id')} {getattr(table, key)[row]}, stage {table.stage_id[row]}",
+                entity=f"hydro {hydro_bounds.hydro_id[row]}, stage {hydro_bounds.stage_id[row]}",
                 suggestion="Give them in the row of the stage, whose block_id is null.",
             )
 

@@ -1,7 +1,7 @@
 """The stage LP of a hydrothermal system.
 
 stage_lp  all of it, in order                   stage_builder · lp  rows and columns by name
-water · travel · evaporation · period_step · filling  reservoirs and rivers
+water · rivers · travel · evaporation · period_step · filling  reservoirs and rivers
 power · turbines · production · planes · anticipated  loads, exchanges, plants and their generation
 generic   constraints given as expressions      index · penalties · overrides · resolve  a stage's data
 """

@@ -26,6 +26,7 @@ from pycobre.solver.api import LpTemplate
 
 if TYPE_CHECKING:
     from pycobre.hydro.equations.anticipated import Anticipation
+    from pycobre.hydro.equations.travel import Travel
 
 __all__ = ["HM3_PER_M3S_HOUR", "StageLp", "StageLpBuilder", "StageModel"]
 
@@ -43,10 +44,9 @@ class StageModel:
     inflow_slack: bool
     mean_load: F64  #: [B]
     mean_availability: F64  #: [R], fraction of capacity
-    slots: tuple[tuple[int, int], ...] = ()  #: water on its way: (plant below, stages until it arrives)
+    travel: Travel | None = None  #: where some rivers take time
     anticipation: Anticipation | None = None
     position: int = 0  #: of the stage
-    shares: dict[int, F64] = field(default_factory=dict)  #: plant above → share arriving 0, 1, … stages later
 
 
 @frozen(eq=False)
@@ -73,7 +73,7 @@ class StageLpBuilder:
         self.blocks = [str(block.id) for block in numbers.stage.blocks]
         self.hours = numbers.hours
         self.tau = HM3_PER_M3S_HOUR * numbers.hours
-        self.chronological = numbers.stage.block_mode == "chronological" and len(self.blocks) > 1
+        self.chronological = numbers.stage.chained
         self.order = model.psi.shape[0]
         self.columns: dict[str, I32] = {}
         self.rows: dict[str, I32] = {}

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pycobre.hydro.equations.index import Index
 from pycobre.hydro.equations.period_step import PeriodStep
+from pycobre.hydro.equations.rivers import add_outflows, receivers, send
 from pycobre.hydro.equations.stage_builder import StageLpBuilder
-from pycobre.hydro.model.case import Case
 
 __all__ = [
     "add_balance",
@@ -17,7 +16,6 @@ __all__ = [
     "add_inflow",
     "add_outflow_limits",
     "add_state",
-    "receiver",
 ]
 
 
@@ -124,13 +122,9 @@ def add_balance(d: StageLpBuilder) -> None:
     lp.add(rows[index.pair_hydro], c["turbined"], d.tau)
     lp.add(rows, c["spillage"], d.tau)
     lp.add(rows[d.diverting], c["diversion"], d.tau)
-    down = _receivers(d, [h.downstream_id for h in d.case.hydros])
-    at_once = np.array([d.model.shares[h][0] if h in d.model.shares else 1.0 for h in range(down.size)])
-    _send(d, rows, down[index.pair_hydro], c["turbined"], at_once[index.pair_hydro])
-    _send(d, rows, down, c["spillage"], at_once)
-    _add_transit(d, ends[:, 0])
+    add_outflows(d, rows)
     channels = [d.case.hydros[h].diversion for h in d.diverting]
-    _send(d, rows, _receivers(d, [x.downstream_id if x else None for x in channels]), c["diversion"])
+    send(d, rows, receivers(d, [x.downstream_id if x else None for x in channels]), c["diversion"])
     for i, station in enumerate(d.case.pumping_stations):
         lp.add(rows[index.hydro[station.source_hydro_id]], c["pumped"][i], d.tau)
         lp.add(rows[index.hydro[station.destination_hydro_id]], c["pumped"][i], -d.tau)
@@ -142,66 +136,7 @@ def add_balance(d: StageLpBuilder) -> None:
     lp.add(rows[drawing], c["withdrawal_over"][:, None], d.tau)
     if d.order:
         inflow = np.repeat(c["inflow"][:, None], len(d.blocks), axis=1)
-        _send(d, rows, _receivers(d, [h.id for h in d.case.hydros]), inflow)
-
-
-def _receivers(d: StageLpBuilder, ids: list[int | None]) -> NDArray[np.intp]:
-    """The plants that take in water sent to these; −1: it leaves the system."""
-    found = [receiver(d.case, d.index, d.numbers.hydro.exists, i) for i in ids]
-    return np.array([-1 if h is None else h for h in found], dtype=np.intp)
-
-
-def _send(
-    d: StageLpBuilder,
-    rows: NDArray[np.int32],
-    to: NDArray[np.intp],
-    columns: NDArray[np.int32],
-    share: ArrayLike = 1.0,
-) -> None:
-    """Flows [sender, block], or a share of each sender's, arrive at the balances of their receivers."""
-    there = to >= 0
-    part = np.broadcast_to(share, to.shape)[there]
-    d.lp.add(rows[to[there]], columns[there], -d.tau * part[:, None])
-
-
-def _add_transit(d: StageLpBuilder, balance: NDArray[np.int32]) -> None:
-    """Water on its way: transit_b − transit_in_{b+1} − Σ share_b·Σ_k τ_k (turbined + spilled)_k = 0, b = 1, 2, …
-
-    The first slot arrives now. What is on its way at the end of the study is worth nothing to it.
-    """
-    slots, c, index = d.model.slots, d.columns, d.index
-    if not slots:
-        return
-    labels = [f"{index.hydro_names[below]},{later}" for below, later in slots]
-    c["transit_in"] = d.lp.columns("transit_in", [labels], -np.inf, np.inf)
-    c["transit"] = d.lp.columns("transit", [labels], -np.inf, np.inf)
-    rows = d.lp.rows("transit", [labels], 0.0, 0.0)
-    d.lp.add(rows, c["transit"], 1.0)
-    place = {slot: i for i, slot in enumerate(slots)}
-    reached = _receivers(d, [d.case.hydros[below].id for below, _ in slots])
-    for (below, later), i in place.items():
-        if later > 1:
-            d.lp.add(rows[place[below, later - 1]], c["transit_in"][i], -1.0)
-        elif reached[i] >= 0:
-            d.lp.add(balance[reached[i]], c["transit_in"][i], -1.0)
-    for above, shares in d.model.shares.items():
-        below_id = d.case.hydros[above].downstream_id
-        assert below_id is not None
-        turbines = np.flatnonzero(index.pair_hydro == above)
-        for later in (np.flatnonzero(shares[1:]) + 1).tolist():
-            row = rows[place[index.hydro[below_id], later]]
-            d.lp.add(row, c["turbined"][turbines], -d.tau * shares[later])
-            d.lp.add(row, c["spillage"][above], -d.tau * shares[later])
-
-
-def receiver(case: Case, index: Index, exists: NDArray[np.bool_], hydro_id: int | None) -> int | None:
-    """The plant at or below `hydro_id` that takes in water sent there; None: it leaves the system."""
-    while hydro_id is not None:
-        h = index.hydro[hydro_id]
-        if exists[h]:
-            return h
-        hydro_id = case.hydros[h].downstream_id
-    return None
+        send(d, rows, receivers(d, [h.id for h in d.case.hydros]), inflow)
 
 
 def add_inflow(d: StageLpBuilder) -> None:

@@ -71,6 +71,11 @@ class Stage:
     annual_discount_rate_override: float | None = None
 
     @property
+    def chained(self) -> bool:
+        """Whether its blocks follow each other, each with a water balance of its own."""
+        return self.block_mode == "chronological" and len(self.blocks) > 1
+
+    @property
     def hours(self) -> float:
         """Sum of the block hours: what energies and volumes are computed with."""
         return sum(block.hours for block in self.blocks)

@@ -30,8 +30,8 @@ def hydros(s: StageView) -> Columns:
     if "inflow_slack" in s.lp.columns:
         slack[:, :, 0] = s.values("inflow_slack")
     coming = np.zeros((s.count, plants, 1))
-    for column, (below, _) in enumerate(s.model.slots):
-        coming[:, below, 0] += s.values("transit")[:, column]
+    for column, slot in enumerate(() if s.model.travel is None else s.model.travel.slots):
+        coming[:, slot.below, 0] += s.values("transit")[:, column]
     ends = s.values("storage_by_block")
     begins = np.concatenate([s.values("storage_in")[:, :, None], ends[:, :, :-1]], axis=2)
     return s.table(

@@ -14,8 +14,8 @@ from pycobre._util.arrays import F64, I32
 from pycobre._util.frozen import frozen
 from pycobre.hydro.equations.index import Index
 from pycobre.hydro.equations.resolve import StageNumbers
+from pycobre.hydro.equations.rivers import receiver
 from pycobre.hydro.equations.stage_builder import HM3_PER_M3S_HOUR, StageLp
-from pycobre.hydro.equations.water import receiver
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.horizon import Stage
 from pycobre.solver.api import PatchPlan, RhsCorrections, Target
