@@ -18,6 +18,7 @@ from waiting import until_asleep, until_exists
 from pycobre.comm import (
     CollectiveFailed,
     Communicator,
+    InvalidCommunicator,
     ReduceOp,
     ShmBackend,
 )
@@ -114,7 +115,7 @@ def other_threads_run(comm: Communicator) -> int:
         for _ in range(100_000):
             counted += 1
         assert waiting.is_alive()
-        with pytest.raises(RuntimeError, match="one thread at a time"):
+        with pytest.raises(InvalidCommunicator, match="one thread at a time"):
             comm.allreduce(np.ones(1), np.ones(1), ReduceOp.SUM)
         Path(os.environ["MARK"]).touch()
         waiting.join()
@@ -175,8 +176,8 @@ def fork_and_go_on(comm: Communicator) -> None:
         status = 1
         try:
             comm.barrier()
-        except RuntimeError as error:
-            status = 0 if "belongs to the parent process" in str(error) else 2
+        except InvalidCommunicator as error:
+            status = 0 if "belongs to the process that forked this one" in str(error) else 2
         comm.abort("not mine to abort")
         comm.close()
         del comm

@@ -69,15 +69,22 @@ static void release_mapping(Channel *self) {
         PyBuffer_Release(&self->memory);
 }
 
+/* Raises what pycobre.comm.misuse says of a wrong use, by the name of its function there. */
+static void refuse_misuse(Channel *self, const char *name) {
+    PyObject *module = PyImport_ImportModule("pycobre.comm.misuse");
+    PyObject *error = module == NULL ? NULL : PyObject_CallMethod(module, name, "I", (unsigned)self->channel.rank);
+    if (error != NULL)
+        PyErr_SetObject((PyObject *)Py_TYPE(error), error);
+    Py_XDECREF(error), Py_XDECREF(module);
+}
+
 static bool is_usable(Channel *self) {
     if (self->closed || self->memory.obj == NULL)
         PyErr_SetString(PyExc_ValueError, "the channel is closed");
     else if (self->forks != forks)
-        PyErr_SetString(PyExc_RuntimeError,
-                        "the communicator belongs to the parent process: create one in this process");
+        refuse_misuse(self, "forked");
     else if (self->busy)
-        PyErr_SetString(PyExc_RuntimeError,
-                        "another thread is inside a collective of this communicator: one thread at a time");
+        refuse_misuse(self, "second_thread");
     else
         return true;
     return false;

@@ -19,6 +19,7 @@ from pycobre.events import RankTiming
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from pycobre.app.backend import BackendChoice
     from pycobre.app.report import Report
     from pycobre.hydro.model import Case
     from pycobre.problem import Problem
@@ -90,7 +91,7 @@ def train(
     case_or_problem: Case | Problem | str | os.PathLike[str],
     config_overrides: Mapping[str, Any] | None = None,
     progress_callback: Callback | None = None,
-    backend: str = "auto",
+    backend: BackendChoice = "auto",
     num_workers: int = 1,
     threads: int = 1,
     *,
@@ -144,7 +145,7 @@ def simulate(
     *,
     config_overrides: Mapping[str, Any] | None = None,
     progress_callback: Callback | None = None,
-    backend: str = "auto",
+    backend: BackendChoice = "auto",
     num_workers: int = 1,
     threads: int = 1,
     options: TrainOptions | None = None,

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pycobre.app.arguments import at_least_one
+from pycobre.app.backend import named_backend
 from pycobre.app.build_request import build_request
 from pycobre.app.restarts import run_with_restarts
 from pycobre.app.results.control import send_request
@@ -27,6 +28,7 @@ from pycobre.errors import OptionError, OutputError
 from pycobre.events import Event
 
 if TYPE_CHECKING:
+    from pycobre.app.backend import BackendChoice
     from pycobre.hydro.model import Case
     from pycobre.launch.launcher import RankGroup
     from pycobre.problem import Problem
@@ -232,7 +234,7 @@ def start(
     case_or_problem: Case | Problem | str | os.PathLike[str],
     config_overrides: Mapping[str, Any] | None = None,
     *,
-    backend: str = "auto",
+    backend: BackendChoice = "auto",
     num_workers: int = 1,
     threads: int = 1,
     options: TrainOptions | None = None,
@@ -255,7 +257,13 @@ def start(
             raise OptionError("output: expected a directory for the run, got none. Give output=.")
         output = default_output(case_or_problem)
     # Also one rank is a process of its own, so that the caller goes on and can end it.
-    chosen = choose_backend("auto" if num_workers == 1 and backend == "local" else backend, num_workers)
+    name = named_backend(backend)
+    if name is None:
+        raise OptionError(
+            "backend: expected the name of one, since a run's processes are started here, got a "
+            f"{type(backend).__name__}. Use train in each rank's own process."
+        )
+    chosen = choose_backend("auto" if num_workers == 1 and name == "local" else name, num_workers)
     group = start_workers(num_workers, chosen)
     try:
         request = build_request(

@@ -18,6 +18,7 @@ from pycobre.comm.select import joins_mpi
 from pycobre.errors import BackendError, CobreError
 
 if TYPE_CHECKING:
+    from pycobre.app.backend import BackendChoice
     from pycobre.comm import Communicator
 
 __all__ = ["ending_job", "ending_job_without_communicator"]
@@ -37,12 +38,12 @@ def ending_job(comm: Communicator) -> Iterator[None]:
 
 
 @contextmanager
-def ending_job_without_communicator(backend: str, workers: int) -> Iterator[None]:
+def ending_job_without_communicator(backend: BackendChoice, workers: int) -> Iterator[None]:
     """The same for what is done before the communicator is there: the other ranks wait for this one to join."""
     try:
         yield
     except (CobreError, OSError) as error:
-        if workers == 1 and joins_mpi(None if backend == "auto" else backend):
+        if workers == 1 and isinstance(backend, str) and joins_mpi(None if backend == "auto" else backend):
             # Where this rank cannot join, the others cannot either, and its own error is the one to show.
             with suppress(BackendError), communicator_for(backend) as comm:
                 _end_job(comm, error)

@@ -42,7 +42,7 @@ def execute(
 ) -> Report:
     """Run a request (collective), telling `emit` of every event where there is one.
 
-    Ranks above 0 return a report without tables and policy.
+    Ranks above 0 return a report without the tables of a simulation.
 
     On error: raised on every rank, as by `train`; what was written before stays, checkpoints included.
     """
@@ -143,8 +143,6 @@ def _execute(
     name = f"{system.sysname}-{system.release}-{system.machine}"
     metadata["machine"] = {"platform": name, "cores": os.cpu_count()}
     output.finish(metadata)
-    if comm.rank != 0:
-        return Report(metadata)
     return Report(metadata, policy, tables)
 
 

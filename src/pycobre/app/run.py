@@ -18,6 +18,7 @@ from pycobre.events import Event
 
 # The rest is imported where it is needed: workers are started first, and load it at the same time.
 if TYPE_CHECKING:
+    from pycobre.app.backend import BackendChoice
     from pycobre.app.report import Report
     from pycobre.app.request import Request
     from pycobre.comm import Communicator
@@ -28,7 +29,7 @@ __all__ = ["Callback", "run_here", "run_request", "waiting_workers"]
 Callback = Callable[[Event], object]
 
 
-def waiting_workers(backend: str, num_workers: int) -> AbstractContextManager[RankGroup | None]:
+def waiting_workers(backend: BackendChoice, num_workers: int) -> AbstractContextManager[RankGroup | None]:
     """Workers that load their modules while the caller reads and checks what they shall do; None for one process.
 
     Leaving the context ends them, so that a case which turns out to be wrong leaves nothing behind.
@@ -43,7 +44,7 @@ def waiting_workers(backend: str, num_workers: int) -> AbstractContextManager[Ra
 
 def run_request(
     request: Request,
-    backend: str,
+    backend: BackendChoice,
     num_workers: int,
     callback: Callback | None,
     group: RankGroup | None = None,

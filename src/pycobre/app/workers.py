@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from pycobre._util.frozen import frozen
-from pycobre.app.backend import NAMES
+from pycobre.app.backend import named_backend
 from pycobre.app.stop_switch import StopSwitch, catching_signals
 from pycobre.app.streams import open_standard_streams
 from pycobre.comm import available_backends
@@ -17,7 +17,6 @@ from pycobre.errors import (
     BackendNotAvailable,
     CobreError,
     CommError,
-    InvalidBackend,
     OptionError,
     WorkerError,
 )
@@ -27,6 +26,7 @@ from pycobre.launch.event_batcher import decode_batch
 from pycobre.launch.launcher import RankGroup
 
 if TYPE_CHECKING:
+    from pycobre.app.backend import BackendChoice
     from pycobre.app.report import Report
     from pycobre.app.request import Request
 
@@ -49,13 +49,17 @@ class WorkerInfo:
     pid: int
 
 
-def choose_backend(backend: str, workers: int, environ: Mapping[str, str] | None = None) -> str:
+def choose_backend(backend: BackendChoice, workers: int, environ: Mapping[str, str] | None = None) -> str:
     """The backend that `workers` processes of this machine talk by; raises before anything is started."""
     environ = os.environ if environ is None else environ
-    if backend == "auto":
-        backend = environ.get("COBRE_COMM_BACKEND", "").strip().lower() or "auto"
-    if backend not in NAMES:
-        raise InvalidBackend(backend, NAMES)
+    name = named_backend(backend)
+    if name is None:
+        raise OptionError(
+            f"num_workers: expected 1 with a {type(backend).__name__}, got {workers}: it is one rank of a run whose "
+            "others are started elsewhere. Give the backend's name to have workers started here."
+        )
+    if name == "auto" and environ.get("COBRE_COMM_BACKEND", "").strip():
+        name = named_backend(environ["COBRE_COMM_BACKEND"]) or "auto"
     if workers > MAX_WORKERS:
         raise OptionError(
             f"num_workers: expected at most {MAX_WORKERS}, got {workers}. Take as many as there are cores."
@@ -66,22 +70,27 @@ def choose_backend(backend: str, workers: int, environ: Mapping[str, str] | None
             f"num_workers: expected 1 under a launcher, got {workers}: {announced[0]} announces {announced[1]} "
             "ranks, each of which would start workers for the same run. Let either start processes, not both."
         )
-    if backend == "mpi":
+    if name == "mpi":
         raise OptionError(
             f"num_workers: expected 1 with the mpi backend, got {workers}. "
             f"MPI starts its own processes: `mpiexec -n {workers} pycobre run CASE`."
         )
-    if backend == "local":
+    if name == "local":
         raise OptionError(
             f"num_workers: expected 1 with the local backend, got {workers}. Choose auto, shm or tcp for several."
         )
+    if name not in ("auto", "shm", "tcp"):
+        raise OptionError(
+            f"num_workers: expected 1 with the {name} backend, got {workers}: how its ranks are started is known to "
+            "its package. Choose auto, shm or tcp for workers on this machine."
+        )
     status = available_backends()
-    if backend == "auto":
-        backend = "tcp" if environ.get("COBRE_TCP_COORDINATOR") or not status["shm"] else "shm"
-    if not status[backend]:
+    if name == "auto":
+        name = "tcp" if environ.get("COBRE_TCP_COORDINATOR") or not status["shm"] else "shm"
+    if not status[name]:
         usable = tuple(name for name, found in status.items() if found)
-        raise BackendNotAvailable(backend, usable, status[backend].reason)
-    return backend
+        raise BackendNotAvailable(name, usable, status[name].reason)
+    return name
 
 
 def start_workers(workers: int, backend: str) -> RankGroup:

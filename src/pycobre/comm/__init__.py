@@ -1,14 +1,16 @@
 """Processes talking. Knows nothing of LPs.
 
-    api          the contract: Communicator, SharedMemoryProvider, SharedRegion
+    api          the contract: Communicator, SharedMemoryProvider, SharedRegion; Backend is both of the first
     checks       every precondition, once
     fold         ReduceOp and the rank-order reduction
     collectives  what programs build of them: rows of all ranks, bytes or an error of one
     failure      what can go wrong between ranks, one sentence for each kind
+    misuse       a second thread or a forked child in a communicator, refused
     config       ShmConfig, TcpConfig and their environment variables
     platforms    ranks and hosts of the jobs of batch systems and clusters, as the tcp backend needs them
     slurm        those of a Slurm step
     select       from the environment to a backend
+    plugins      backends of other packages
     region       HeapRegion
     local        one process          shm   ranks of one machine
     tcp          ranks anywhere       mpi   ranks under an MPI launcher
@@ -36,7 +38,7 @@ from pycobre.errors import (
 )
 
 if TYPE_CHECKING:
-    from pycobre.comm.api import Communicator, ReduceOp, SharedMemoryProvider, SharedRegion
+    from pycobre.comm.api import Backend, Communicator, ReduceOp, SharedMemoryProvider, SharedRegion
     from pycobre.comm.config import ShmConfig, TcpConfig
     from pycobre.comm.local import LocalBackend
     from pycobre.comm.mpi.backend import MpiBackend, MpiRegion
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AllocationFailed",
+    "Backend",
     "BackendError",
     "BackendKind",
     "BackendNotAvailable",
@@ -86,7 +89,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "api": ("Communicator", "ReduceOp", "SharedMemoryProvider", "SharedRegion"),
+        "api": ("Backend", "Communicator", "ReduceOp", "SharedMemoryProvider", "SharedRegion"),
         "config": ("ShmConfig", "TcpConfig"),
         "local": ("LocalBackend",),
         "mpi.backend": ("MpiBackend", "MpiRegion"),

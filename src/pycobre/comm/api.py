@@ -28,9 +28,17 @@ import numpy.typing as npt
 from pycobre.comm import checks
 from pycobre.comm.failure import aborted
 from pycobre.comm.fold import ReduceOp
+from pycobre.comm.misuse import OneUser
 from pycobre.errors import CollectiveFailed, CommError, InvalidCommunicator
 
-__all__ = ["Buffer", "Communicator", "ReduceOp", "SharedMemoryProvider", "SharedRegion"]
+__all__ = [
+    "Backend",
+    "Buffer",
+    "Communicator",
+    "ReduceOp",
+    "SharedMemoryProvider",
+    "SharedRegion",
+]
 
 Buffer = np.ndarray[Any, Any]
 
@@ -39,8 +47,9 @@ class Communicator(ABC):
     """A fixed group of ranks that talk by collectives: every rank makes the same calls in the same order.
 
     `rank` and `size` are constant and may be read from any thread; the collectives of one communicator are
-    called from one thread at a time. Leaving a `with` block by an exception aborts before it closes, so that
-    the peers fail now and not at a timeout.
+    called from one thread at a time, in the process that made it: a second thread and a forked child get
+    `InvalidCommunicator`, and the communicator goes on. Leaving a `with` block by an exception aborts before it
+    closes, so that the peers fail now and not at a timeout.
     """
 
     def __init__(self, rank: int, size: int) -> None:
@@ -52,6 +61,7 @@ class Communicator(ABC):
         # None while collectives are allowed, else what the next one raises: one test for closed and failed.
         self._refusal: CommError | None = None
         self._layouts = checks.Layouts(size)
+        self._user = OneUser(rank)
 
     @property
     def rank(self) -> int:
@@ -80,12 +90,15 @@ class Communicator(ABC):
         if self._refusal is not None:
             raise self._refuse("allgatherv")
         counts, displs = checks.check_allgatherv(send, recv, counts, displs, self._rank, self._layouts)
-        self._sequence = sequence = self._sequence + 1
+        self._user.enter()
         try:
+            self._sequence = sequence = self._sequence + 1
             self._allgatherv(sequence, send, recv, counts, displs)
         except CollectiveFailed as failure:
             self._refusal = failure
             raise
+        finally:
+            self._user.leave()
 
     def allreduce(self, send: Buffer, recv: Buffer, op: ReduceOp) -> None:
         """Combine the ranks' `send` element by element into `recv`, on every rank.
@@ -102,12 +115,15 @@ class Communicator(ABC):
         if self._refusal is not None:
             raise self._refuse("allreduce")
         checks.check_allreduce(send, recv, op)
-        self._sequence = sequence = self._sequence + 1
+        self._user.enter()
         try:
+            self._sequence = sequence = self._sequence + 1
             self._allreduce(sequence, send, recv, op)
         except CollectiveFailed as failure:
             self._refusal = failure
             raise
+        finally:
+            self._user.leave()
 
     def broadcast(self, buf: Buffer, root: int = 0) -> None:
         """Copy root's `buf` into everybody's.
@@ -122,12 +138,15 @@ class Communicator(ABC):
         if self._refusal is not None:
             raise self._refuse("broadcast")
         root = checks.check_broadcast(buf, root, self._rank, self._size)
-        self._sequence = sequence = self._sequence + 1
+        self._user.enter()
         try:
+            self._sequence = sequence = self._sequence + 1
             self._broadcast(sequence, buf, root)
         except CollectiveFailed as failure:
             self._refusal = failure
             raise
+        finally:
+            self._user.leave()
 
     def barrier(self) -> None:
         """Wait for every rank to get here.
@@ -140,12 +159,15 @@ class Communicator(ABC):
         """
         if self._refusal is not None:
             raise self._refuse("barrier")
-        self._sequence = sequence = self._sequence + 1
+        self._user.enter()
         try:
+            self._sequence = sequence = self._sequence + 1
             self._barrier(sequence)
         except CollectiveFailed as failure:
             self._refusal = failure
             raise
+        finally:
+            self._user.leave()
 
     def close(self) -> None:
         """Release what the communicator holds; idempotent and not collective.
@@ -156,7 +178,8 @@ class Communicator(ABC):
         if not self._closed:
             self._closed = True
             self._refusal = InvalidCommunicator()
-            self._close()
+            if not self._user.in_forked_child:  # the connections are the parent's
+                self._close()
 
     def abort(self, reason: str) -> None:
         """Tell the peers at once that this rank will not go on; does nothing when closed or aborted already.
@@ -170,7 +193,8 @@ class Communicator(ABC):
             if self._refusal is None:
                 message = aborted(self._rank, reason)
                 self._refusal = CollectiveFailed("abort", 0, message, rank=self._rank)
-            self._abort(reason)
+            if not self._user.in_forked_child:
+                self._abort(reason)
 
     def __enter__(self) -> Self:
         return self
@@ -205,6 +229,7 @@ class Communicator(ABC):
     def _ensure_usable(self, operation: str) -> None:
         if self._refusal is not None:
             raise self._refuse(operation)
+        self._user.check()
 
     def _next_sequence(self) -> int:
         """The number of a collective that a backend runs for itself, such as making a shared region."""
@@ -308,10 +333,7 @@ class SharedRegion(ABC):
 
 
 class SharedMemoryProvider(ABC):
-    """Makes shared regions. Every backend is one, so callers never ask whether shared memory exists.
-
-    Written beside `Communicator` in a backend's bases: `class XBackend(Communicator, SharedMemoryProvider)`.
-    """
+    """Makes shared regions. Every backend is one, so callers never ask whether shared memory exists."""
 
     @property
     @abstractmethod
@@ -333,8 +355,11 @@ class SharedMemoryProvider(ABC):
         count, dtype = checks.check_region(count, dtype)
         return self._create_shared_region(count, dtype)
 
-    def split_local(self) -> Communicator:
-        """A communicator over the ranks that share this node's memory; collective, closed by the caller."""
+    def split_local(self) -> Backend:
+        """A communicator over the ranks that share this node's memory, with regions and splits of its own.
+
+        Collective; closed by the caller.
+        """
         self._ensure_usable("split_local")
         return self._split_local()
 
@@ -345,4 +370,8 @@ class SharedMemoryProvider(ABC):
     def _create_shared_region(self, count: int, dtype: np.dtype[Any]) -> SharedRegion: ...
 
     @abstractmethod
-    def _split_local(self) -> Communicator: ...
+    def _split_local(self) -> Backend: ...
+
+
+class Backend(Communicator, SharedMemoryProvider):
+    """Both interfaces in one object: what every backend is, and what a run needs."""

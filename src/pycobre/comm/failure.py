@@ -14,7 +14,6 @@ __all__ = [
     "closed_in_collective",
     "did_not_end",
     "different_calls",
-    "forked",
     "given_up",
     "gone",
     "left",
@@ -100,11 +99,6 @@ def aborted(rank: int, reason: str) -> str:
 def broke_off(who: str, operation: str, why: str) -> str:
     """A collective was left by an exception, of a signal handler for instance."""
     return f"{who} broke off {operation}: {why}"
-
-
-def forked(rank: int) -> str:
-    """A forked child uses the communicator of its parent."""
-    return f"the communicator belongs to the process that forked this one, rank {rank}"
 
 
 def memory_unreadable(who: str) -> str:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pycobre.comm.api import Buffer, Communicator, ReduceOp, SharedMemoryProvider
+from pycobre.comm.api import Backend, Buffer, ReduceOp
 from pycobre.comm.region import HeapRegion
 
 
-class LocalBackend(Communicator, SharedMemoryProvider):
+class LocalBackend(Backend):
     """Rank 0 of 1. Needs nothing, is always available, and a valid call on it cannot fail.
 
     `allgatherv` and `allreduce` are identity copies from `send` into `recv`; `broadcast` and `barrier` do

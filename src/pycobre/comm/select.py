@@ -9,7 +9,8 @@ The first line that holds decides:
                          shm    COBRE_SHM_NAME is set
                          local  otherwise
 
-A backend's module is imported when that backend is asked for and not before.
+Besides the four names of this package, those of installed packages count that declare an entry point in the group
+`pycobre.backends` (`plugins`). A backend's module is imported when that backend is asked for and not before.
 """
 
 from __future__ import annotations
@@ -23,12 +24,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from pycobre._util.pidfd import pidfds_work
+from pycobre.comm import plugins
 from pycobre.comm.config import ShmConfig, TcpConfig
 from pycobre.comm.platforms import INDEXED_JOB, platform_of
 from pycobre.errors import BackendNotAvailable, CobreError, InitializationFailed, InvalidBackend
 
 if TYPE_CHECKING:
-    from pycobre.comm.api import Communicator
+    from pycobre.comm.api import Backend
 
 _MPI_VARIABLES = (
     "PMI_RANK",
@@ -63,7 +65,7 @@ class BackendStatus(NamedTuple):
 
 def create_communicator(
     kind: BackendKind | str | TcpConfig | ShmConfig | None = None, *, environ: Mapping[str, str] | None = None
-) -> Communicator:
+) -> Backend:
     """Choose a backend as the module's chart says, start it and log the choice with its reason.
 
     `environ` stands in for `os.environ`. Collective for backends with several ranks. Raises `InvalidBackend`
@@ -73,6 +75,7 @@ def create_communicator(
     """
     environ = os.environ if environ is None else environ
     config: TcpConfig | ShmConfig | None = None
+    chosen: str
     if isinstance(kind, TcpConfig):
         chosen, config, reason = BackendKind.TCP, kind, "a TcpConfig was given"
     elif isinstance(kind, ShmConfig):
@@ -94,12 +97,24 @@ def create_communicator(
 
 def available_backends() -> dict[str, BackendStatus]:
     """Each backend's name with its availability and, where it is not available, the reason."""
-    return {
-        "mpi": _mpi_status(),
-        "tcp": BackendStatus(True),
-        "shm": _shm_status(),
-        "local": BackendStatus(True),
-    }
+    installed = {name: BackendStatus(True, f"of {package}") for name, package in plugins.installed().items()}
+    return {**{name: _status(name) for name in ("mpi", "tcp", "shm", "local")}, **installed}
+
+
+def backend_named(name: str) -> str:
+    """The name as it is written in code: of one of the four backends, of `auto`, or of an installed package's.
+
+    Raises `InvalidBackend` for any other.
+    """
+    wanted = str(name).strip()
+    try:
+        return BackendKind(wanted.lower()).value
+    except ValueError:
+        if wanted in plugins.installed():
+            return wanted
+        raise InvalidBackend(
+            str(name), (*(kind.value for kind in BackendKind), *plugins.installed())
+        ) from None
 
 
 def mpi_launch_detected(environ: Mapping[str, str] | None = None) -> bool:
@@ -109,7 +124,7 @@ def mpi_launch_detected(environ: Mapping[str, str] | None = None) -> bool:
 
 def joins_mpi(kind: BackendKind | str | None = None) -> bool:
     """Whether `create_communicator(kind)` would join the job of an MPI launcher, whose ranks wait for each other."""
-    return mpi_launch_detected() and _choose(kind, os.environ)[0] is BackendKind.MPI
+    return mpi_launch_detected() and _choose(kind, os.environ)[0] == BackendKind.MPI
 
 
 def mpi_launch_variable(environ: Mapping[str, str]) -> str | None:
@@ -117,61 +132,55 @@ def mpi_launch_variable(environ: Mapping[str, str]) -> str | None:
     return next((variable for variable in _MPI_VARIABLES if variable in environ), None)
 
 
-def _choose(kind: BackendKind | str | None, environ: Mapping[str, str]) -> tuple[BackendKind, str]:
-    """The kind to start, never AUTO, and why."""
+def _choose(kind: BackendKind | str | None, environ: Mapping[str, str]) -> tuple[str, str]:
+    """The name of the backend to start, never auto, and why."""
     if kind is not None:
-        chosen, reason = _parse(kind), "asked for by the caller"
+        chosen, reason = backend_named(kind), "asked for by the caller"
     elif requested := environ.get("COBRE_COMM_BACKEND"):
-        chosen, reason = _parse(requested), f"COBRE_COMM_BACKEND={requested}"
+        chosen, reason = backend_named(requested), f"COBRE_COMM_BACKEND={requested}"
     else:
-        chosen, reason = BackendKind.AUTO, ""
-    if chosen is not BackendKind.AUTO:
+        chosen, reason = BackendKind.AUTO.value, ""
+    if chosen != BackendKind.AUTO:
         return chosen, reason
     if (variable := mpi_launch_variable(environ)) and _mpi_status():
-        return BackendKind.MPI, f"{_AUTO}: {variable} is set and mpi4py is installed"
+        return BackendKind.MPI.value, f"{_AUTO}: {variable} is set and mpi4py is installed"
     if environ.get("COBRE_TCP_COORDINATOR"):
-        return BackendKind.TCP, f"{_AUTO}: COBRE_TCP_COORDINATOR is set"
+        return BackendKind.TCP.value, f"{_AUTO}: COBRE_TCP_COORDINATOR is set"
     if environ.get("COBRE_SHM_NAME"):
-        return BackendKind.SHM, f"{_AUTO}: COBRE_SHM_NAME is set"
-    return BackendKind.LOCAL, f"{_AUTO}: no MPI launcher, no COBRE_TCP_COORDINATOR, no COBRE_SHM_NAME"
+        return BackendKind.SHM.value, f"{_AUTO}: COBRE_SHM_NAME is set"
+    return (
+        BackendKind.LOCAL.value,
+        f"{_AUTO}: no MPI launcher, no COBRE_TCP_COORDINATOR, no COBRE_SHM_NAME",
+    )
 
 
-def _parse(name: BackendKind | str) -> BackendKind:
-    try:
-        return BackendKind(str(name).strip().lower())
-    except ValueError:
-        raise InvalidBackend(str(name), tuple(kind.value for kind in BackendKind)) from None
-
-
-def _start(
-    kind: BackendKind, config: TcpConfig | ShmConfig | None, environ: Mapping[str, str]
-) -> Communicator:
-    status = available_backends()[kind]
+def _start(name: str, config: TcpConfig | ShmConfig | None, environ: Mapping[str, str]) -> Backend:
+    status = _status(name)
     if not status:
-        available = tuple(name for name, other in available_backends().items() if other)
-        raise BackendNotAvailable(kind.value, available, status.reason)
+        available = tuple(other for other, found in available_backends().items() if found)
+        raise BackendNotAvailable(name, available, status.reason)
     try:
-        if kind is BackendKind.TCP:
+        if name == BackendKind.TCP:
             tcp = config or TcpConfig.from_env(environ)
             return _load("pycobre.comm.tcp.backend", "TcpBackend")(tcp)
-        if kind is BackendKind.SHM:
+        if name == BackendKind.SHM:
             shm = config or ShmConfig.from_env(environ)
             return _load("pycobre.comm.shm.backend", "ShmBackend")(shm)
-        if kind is BackendKind.MPI:
+        if name == BackendKind.MPI:
             return _load("pycobre.comm.mpi.backend", "MpiBackend")()
-        return _load("pycobre.comm.local", "LocalBackend")()
+        if name == BackendKind.LOCAL:
+            return _load("pycobre.comm.local", "LocalBackend")()
+        return plugins.start(name, environ)
     except (OSError, ImportError, RuntimeError) as error:
-        raise InitializationFailed(kind.value, f"{type(error).__name__}: {error}") from error
+        raise InitializationFailed(name, f"{type(error).__name__}: {error}") from error
 
 
-def _load(module: str, name: str) -> Callable[..., Communicator]:
-    backend: Callable[..., Communicator] = getattr(importlib.import_module(module), name)
+def _load(module: str, name: str) -> Callable[..., Backend]:
+    backend: Callable[..., Backend] = getattr(importlib.import_module(module), name)
     return backend
 
 
-def _refuse_silent_copies(
-    comm: Communicator, kind: BackendKind, by_itself: bool, environ: Mapping[str, str]
-) -> None:
+def _refuse_silent_copies(comm: Backend, name: str, by_itself: bool, environ: Mapping[str, str]) -> None:
     """N processes that each believe to be the whole run would do the same work N times.
 
     `by_itself`: nobody asked for this backend.
@@ -182,7 +191,7 @@ def _refuse_silent_copies(
     if announced is None:
         if by_itself and INDEXED_JOB in environ:
             raise InitializationFailed(
-                kind.value,
+                name,
                 f"{INDEXED_JOB}={environ[INDEXED_JOB]} says that this is one of several pods, and each would do "
                 "the whole run. To fix: set COBRE_TCP_SIZE and COBRE_TCP_COORDINATOR, and COBRE_COMM_BACKEND=tcp; "
                 "or COBRE_COMM_BACKEND=local, where the pods' runs are independent.",
@@ -192,7 +201,7 @@ def _refuse_silent_copies(
     fix = f"unset {variable} if a single process is meant, or choose the backend that connects the ranks"
     if variable.startswith("COBRE_"):
         fix += f": COBRE_COMM_BACKEND={variable.split('_')[1].lower()}"
-    elif kind is not BackendKind.MPI:
+    elif name != BackendKind.MPI:
         status = _mpi_status()
         fix += ": COBRE_COMM_BACKEND=mpi" + ("" if status else f" ({status.reason})")
         platform = platform_of(environ)
@@ -201,7 +210,7 @@ def _refuse_silent_copies(
     else:
         fix += ": mpi4py must be built for the MPI whose launcher started the processes"
     raise InitializationFailed(
-        kind.value,
+        name,
         f"{variable} announces {size} ranks, but this backend has 1, so {size} copies of the same run would "
         f"start. To fix: {fix}.",
     )
@@ -218,6 +227,12 @@ def announced_size(environ: Mapping[str, str]) -> tuple[str, int] | None:
         if value.isdecimal() and int(value) > 1:
             return variable, int(value)
     return None
+
+
+def _status(name: str) -> BackendStatus:
+    if name == BackendKind.MPI:
+        return _mpi_status()
+    return _shm_status() if name == BackendKind.SHM else BackendStatus(True)
 
 
 def _mpi_status() -> BackendStatus:

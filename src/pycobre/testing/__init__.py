@@ -10,7 +10,7 @@
 Modules of the suites:
 
     communicator, shared_memory            the two suites      suite      what they have in common
-    collectives, failures, regions         the bodies that run on the ranks
+    collectives, failures, misuse, regions the bodies that run on the ranks
     programs, values                       random programs of collectives; inputs, and comparison to the bit
     ranks, starters, worker                starting processes, what each of them runs
     threads, leaks                         the reference backend; what a process holds of the system

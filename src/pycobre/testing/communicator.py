@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pycobre.comm.api import ReduceOp
 from pycobre.errors import CollectiveFailed, WorkerError
-from pycobre.testing import collectives, failures, programs
+from pycobre.testing import collectives, failures, misuse, programs
 from pycobre.testing.suite import RankTests
 from pycobre.testing.values import FAMILIES, MOVABLE, REDUCIBLE
 
@@ -137,6 +137,13 @@ class CommunicatorTests(RankTests):
         # The patience is also for those who come, on a machine that may have other things to do.
         environ = {self.patience_variable: "10"}
         self.run(several, failures.stall, odd, str(tmp_path), environ=environ, timeout=200)
+
+    def test_a_second_thread_is_refused(self, several: int, tmp_path: Path) -> None:
+        self.run(several, misuse.second_thread, str(tmp_path))
+
+    def test_a_forked_child_is_refused(self, size: int) -> None:
+        self.require(self.backend != "threads", "threads share one process")
+        self.run(size, misuse.forked_child)
 
     def test_use_after_close(self, size: int) -> None:
         assert self.run(size, collectives.closing) == [["InvalidCommunicator"] * 4] * size

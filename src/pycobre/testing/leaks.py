@@ -7,6 +7,7 @@ import threading
 from dataclasses import dataclass
 
 _PAUSE_S = 0.01
+_OF_ALLOCATORS = frozenset({"jemalloc_bg_thd"})
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,9 @@ class Holdings:
             except FileNotFoundError:  # the one that listed the directory
                 continue
         names = {str(thread.native_id): thread.name for thread in threading.enumerate()}
-        threads = {f"{task} ({names.get(task, 'native')})" for task in os.listdir("/proc/self/task")}
+        threads = {
+            f"{task} ({names.get(task, 'native')})" for task in os.listdir("/proc/self/task") if _counts(task)
+        }
         with open("/proc/self/maps") as maps:
             fields = (line.split(maxsplit=5) for line in maps)
             mappings = {
@@ -59,6 +62,15 @@ class Holdings:
             if not found or not looks:
                 return found
             pause.wait(_PAUSE_S)
+
+
+def _counts(task: str) -> bool:
+    """Whether a thread is somebody's who could end it: the allocator of a library keeps its own for good."""
+    try:
+        with open(f"/proc/self/task/{task}/comm") as name:
+            return name.read().strip() not in _OF_ALLOCATORS
+    except (FileNotFoundError, ProcessLookupError):  # it has just ended
+        return False
 
 
 def _number(thread: str) -> str:

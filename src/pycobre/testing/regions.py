@@ -6,14 +6,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from pycobre.comm.api import Communicator, SharedMemoryProvider
+from pycobre.comm.api import Backend
 from pycobre.errors import AllocationFailed, InvalidBufferSize, InvalidCommunicator
 from pycobre.testing.collectives import prove_usable
 from pycobre.testing.values import FAMILIES, MOVABLE, contribution, expect_same
-
-
-class Backend(Communicator, SharedMemoryProvider):
-    """What every backend is: both interfaces. For annotations only."""
 
 
 def leader_fills_dtypes(comm: Backend, family: str) -> None:
@@ -118,6 +114,31 @@ def split(comm: Backend) -> tuple[int, int]:
         node.barrier()
     prove_usable(comm)
     return place
+
+
+def split_is_a_provider(comm: Backend) -> None:
+    """A split communicator makes regions and splits of its own, apart from those of the whole."""
+    with comm.split_local() as node:
+        assert node.is_leader == (node.rank == 0), (
+            f"rank {node.rank} of the node says leader: {node.is_leader}"
+        )
+        with (
+            node.create_shared_region(3, np.int64) as region,
+            comm.create_shared_region(3, np.int64) as other,
+        ):
+            if node.is_leader:
+                region.as_mut_array()[...] = 7
+            if comm.is_leader:
+                other.as_mut_array()[...] = 8
+            region.fence()
+            other.fence()
+            assert region.as_array().tolist() == [7] * 3
+            assert other.as_array().tolist() == [8] * 3
+        with node.split_local() as again:
+            assert (again.rank, again.size) == (node.rank, node.size)
+            prove_usable(again)
+        prove_usable(node)
+    prove_usable(comm)
 
 
 def refuse_allocation(comm: Backend) -> int:

@@ -41,6 +41,9 @@ class SharedMemoryTests(RankTests):
         expected = [(rank, size) for rank in range(size)] if self.shares_memory else [(0, 1)] * size
         assert self.run(size, regions.split) == expected
 
+    def test_a_split_communicator_is_a_provider(self, size: int) -> None:
+        self.run(size, regions.split_is_a_provider)
+
     def test_memory_that_does_not_exist(self, size: int) -> None:
         assert self.run(size, regions.refuse_allocation) == [2**58 * 8] * size
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from pycobre.comm import failure
-from pycobre.comm.api import Buffer, Communicator, ReduceOp, SharedMemoryProvider, SharedRegion
+from pycobre.comm.api import Backend, Buffer, ReduceOp, SharedRegion
 from pycobre.comm.fold import fold_into
 from pycobre.errors import AllocationFailed, CollectiveFailed
 
@@ -81,7 +81,7 @@ class ThreadRegion(SharedRegion):
         pass
 
 
-class ThreadBackend(Communicator, SharedMemoryProvider):
+class ThreadBackend(Backend):
     """One rank of a group of threads; make a whole group with `ThreadBackend.group`."""
 
     def __init__(self, meeting: _Meeting, rank: int) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pycobre._util.pidfd import pidfds_work
-from pycobre.comm.api import Buffer, Communicator, ReduceOp, SharedMemoryProvider
+from pycobre.comm.api import Backend, Buffer, ReduceOp
 from pycobre.comm.config import mpi_timeout_s
 from pycobre.comm.mpi import job as mpi_job
 from pycobre.comm.mpi import runtime as mpi_runtime
@@ -42,7 +42,7 @@ _GATHER_BYTES = 256 << 10
 _ROUND_BYTES = 1 << 20
 
 
-class MpiBackend(Communicator, SharedMemoryProvider):
+class MpiBackend(Backend):
     """The ranks of an MPI communicator: the world's, or those of `comm`, of which a duplicate is used.
 
     Collective over those ranks. Initialises MPI, with MPI_THREAD_SERIALIZED, unless that was done before, and

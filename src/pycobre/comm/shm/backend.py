@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import mmap
 import os
+from abc import abstractmethod
 from typing import Any, NoReturn
 
 import numpy as np
 
 from pycobre._native import shm as native
-from pycobre.comm.api import Buffer, Communicator, ReduceOp, SharedMemoryProvider, SharedRegion
+from pycobre.comm.api import Backend, Buffer, ReduceOp, SharedRegion
 from pycobre.comm.config import ShmConfig
 from pycobre.comm.fold import REDUCE_CODES, fold_into
 from pycobre.comm.shm import segment as shm_segment
@@ -21,7 +22,71 @@ from pycobre.comm.shm.failure import ALLREDUCE, BARRIER, FENCE, REGION, VIEW_SEQ
 from pycobre.errors import AllocationFailed
 
 
-class ShmBackend(native.FastPathCollectives, Communicator, SharedMemoryProvider):
+class _Regions(Backend):
+    """Regions of all ranks of a segment, made by collectives over its channel."""
+
+    _channel: native.Channel
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether this is rank 0: all ranks share one memory."""
+        return self._rank == 0
+
+    @abstractmethod
+    def _failed(self, operation: str, failure: native.Failure) -> Exception: ...
+
+    def _create_shared_region(self, count: int, dtype: np.dtype[Any]) -> ShmRegion:
+        """Rank 0 reserves a nameless file; the others open it through rank 0's descriptor, and all map it.
+
+        Two exchanges: where the file is, or why there is none; and whether everybody has it mapped.
+        """
+        requested = count * dtype.itemsize
+        descriptor, refusal = -1, ""
+        if self.is_leader:
+            try:
+                descriptor = shm_segment.reserve(requested)
+            except AllocationFailed as error:
+                refusal = error.message
+            except OSError as error:  # out of descriptors: the others must hear of it too
+                refusal = f"rank 0 could not reserve it: {error}"
+        memory: mmap.mmap | None = None
+        try:
+            told = self._exchange_texts(count, dtype, f"{os.getpid()} {descriptor} {refusal}")[0]
+            pid, number, refusal = told.split(" ", 2)
+            if not refusal:
+                try:
+                    memory = _map(f"/proc/{pid}/fd/{number}", max(requested, 1))
+                except OSError as error:
+                    refusal = f"rank {self._rank} could not map it: {error}"
+            refusals = [text for text in self._exchange_texts(count, dtype, refusal) if text]
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
+        if memory is None or refusals:
+            raise AllocationFailed(requested, refusals[0])
+        return ShmRegion(self, np.frombuffer(memory, np.uint8, requested).view(dtype))
+
+    def _exchange_texts(self, count: int, dtype: np.dtype[Any], text: str) -> list[str]:
+        """Every rank's text, by rank; part of making a region of `count` elements of `dtype`."""
+        send = np.zeros(_TEXT_BYTES, np.uint8)
+        encoded = text.encode("utf-8", "replace")[:_TEXT_BYTES]
+        send[: len(encoded)] = np.frombuffer(encoded, np.uint8)
+        recv = np.empty((self._size, _TEXT_BYTES), np.uint8)
+        tag = _dtype_tag(np.empty(0, dtype))
+        shown = min(count, (1 << 64) - 1)
+        failure = self._channel.exchange(self._next_sequence(), REGION, 0, tag, shown, send, recv)
+        if failure is not None:
+            raise self._failed("create_shared_region", failure)
+        return [row.tobytes().rstrip(b"\0").decode("utf-8", "replace") for row in recv]
+
+    def _fence(self) -> None:
+        self._ensure_usable("fence")
+        failure = self._channel.barrier(self._next_sequence(), FENCE)
+        if failure is not None:
+            raise self._failed("fence", failure)
+
+
+class ShmBackend(native.FastPathCollectives, _Regions):
     """One rank of a group that meets in the segment `config.name`. Constructing it is collective.
 
     Calls with contiguous arrays that do not overlap take the native fast path (`FastPathCollectives`) and never reach
@@ -37,11 +102,6 @@ class ShmBackend(native.FastPathCollectives, Communicator, SharedMemoryProvider)
         self._timeout_s = config.timeout_s
         self._views = 0
         self._channel = shm_segment.open_channel(config)
-
-    @property
-    def is_leader(self) -> bool:
-        """Whether this is rank 0: all ranks share one memory."""
-        return self._rank == 0
 
     def _allgatherv(
         self, sequence: int, send: Buffer, recv: Buffer, counts: tuple[int, ...], displs: tuple[int, ...]
@@ -96,57 +156,7 @@ class ShmBackend(native.FastPathCollectives, Communicator, SharedMemoryProvider)
             fold_into(recv, list(parts), op)
         return failure
 
-    def _create_shared_region(self, count: int, dtype: np.dtype[Any]) -> ShmRegion:
-        """Rank 0 reserves a nameless file; the others open it through rank 0's descriptor, and all map it.
-
-        Two exchanges: where the file is, or why there is none; and whether everybody has it mapped.
-        """
-        requested = count * dtype.itemsize
-        descriptor, refusal = -1, ""
-        if self.is_leader:
-            try:
-                descriptor = shm_segment.reserve(requested)
-            except AllocationFailed as error:
-                refusal = error.message
-            except OSError as error:  # out of descriptors: the others must hear of it too
-                refusal = f"rank 0 could not reserve it: {error}"
-        memory: mmap.mmap | None = None
-        try:
-            told = self._exchange_texts(count, dtype, f"{os.getpid()} {descriptor} {refusal}")[0]
-            pid, number, refusal = told.split(" ", 2)
-            if not refusal:
-                try:
-                    memory = _map(f"/proc/{pid}/fd/{number}", max(requested, 1))
-                except OSError as error:
-                    refusal = f"rank {self._rank} could not map it: {error}"
-            refusals = [text for text in self._exchange_texts(count, dtype, refusal) if text]
-        finally:
-            if descriptor >= 0:
-                os.close(descriptor)
-        if memory is None or refusals:
-            raise AllocationFailed(requested, refusals[0])
-        return ShmRegion(self, np.frombuffer(memory, np.uint8, requested).view(dtype))
-
-    def _exchange_texts(self, count: int, dtype: np.dtype[Any], text: str) -> list[str]:
-        """Every rank's text, by rank; part of making a region of `count` elements of `dtype`."""
-        send = np.zeros(_TEXT_BYTES, np.uint8)
-        encoded = text.encode("utf-8", "replace")[:_TEXT_BYTES]
-        send[: len(encoded)] = np.frombuffer(encoded, np.uint8)
-        recv = np.empty((self._size, _TEXT_BYTES), np.uint8)
-        tag = _dtype_tag(np.empty(0, dtype))
-        shown = min(count, (1 << 64) - 1)
-        failure = self._channel.exchange(self._next_sequence(), REGION, 0, tag, shown, send, recv)
-        if failure is not None:
-            raise self._failed("create_shared_region", failure)
-        return [row.tobytes().rstrip(b"\0").decode("utf-8", "replace") for row in recv]
-
-    def _fence(self) -> None:
-        self._ensure_usable("fence")
-        failure = self._channel.barrier(self._next_sequence(), FENCE)
-        if failure is not None:
-            raise self._failed("fence", failure)
-
-    def _split_local(self) -> Communicator:
+    def _split_local(self) -> Backend:
         self._views += 1
         return _LocalView(self, self._views)
 
@@ -154,19 +164,19 @@ class ShmBackend(native.FastPathCollectives, Communicator, SharedMemoryProvider)
 class ShmRegion(SharedRegion):
     """One copy for all ranks, in a file that never had a name: the kernel frees it with its last mapping."""
 
-    def __init__(self, backend: ShmBackend, array: Buffer) -> None:
+    def __init__(self, owner: _Regions, array: Buffer) -> None:
         super().__init__(array)
-        self._backend = backend
+        self._owner = owner
 
     def _fence(self) -> None:
-        self._backend._fence()
+        self._owner._fence()
 
     def _close(self) -> None:
         # The mapping ends with the last array that refers to it; there is nothing else to give back.
         pass
 
 
-class _LocalView(Communicator):
+class _LocalView(_Regions):
     """What `split_local` returns: the same ranks over the same channel, with a lifetime of its own.
 
     Its collectives are numbered apart from the backend's, so mixing the two up is noticed.
@@ -175,6 +185,7 @@ class _LocalView(Communicator):
     def __init__(self, backend: ShmBackend, number: int) -> None:
         super().__init__(backend.rank, backend.size)
         self._backend = backend
+        self._channel = backend._channel
         self._sequence = number * VIEW_SEQUENCES
 
     def _allgatherv(
@@ -200,6 +211,16 @@ class _LocalView(Communicator):
 
     def _abort(self, reason: str) -> None:
         self._backend.abort(reason)
+
+    def _ensure_usable(self, operation: str) -> None:
+        super()._ensure_usable(operation)
+        self._backend._ensure_usable(operation)
+
+    def _failed(self, operation: str, failure: native.Failure) -> Exception:
+        return self._backend._failed(operation, failure)
+
+    def _split_local(self) -> Backend:
+        return self._backend._split_local()
 
 
 _TEXT_BYTES = 512

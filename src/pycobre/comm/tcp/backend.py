@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 
 from pycobre.comm import failure as failure_text
-from pycobre.comm.api import Buffer, Communicator, ReduceOp, SharedMemoryProvider
+from pycobre.comm.api import Backend, Buffer, ReduceOp
 from pycobre.comm.config import TcpConfig
 from pycobre.comm.local import LocalBackend
+from pycobre.comm.misuse import forked
 from pycobre.comm.region import HeapRegion
 from pycobre.comm.tcp import sockets as tcp_sockets
 from pycobre.comm.tcp.acceptor import Acceptor
@@ -44,7 +45,7 @@ _SUM, _MIN = ReduceOp.SUM, ReduceOp.MIN
 _SUM_CODE, _MIN_CODE, _MAX_CODE = (REDUCE_CODES[op] for op in (ReduceOp.SUM, ReduceOp.MIN, ReduceOp.MAX))
 
 
-class TcpBackend(Communicator, SharedMemoryProvider):
+class TcpBackend(Backend):
     """One rank of a group that meets at rank 0's port. Constructing it is collective.
 
     `on_listening(port)` is called on rank 0 once it listens and before it waits for the others: the way to
@@ -244,7 +245,7 @@ class TcpBackend(Communicator, SharedMemoryProvider):
             self._acceptor.forget()
             self._acceptor = None
         self._turn = threading.Lock()
-        self._failure = reported(self._rank, failure_text.forked(self._rank))
+        self._failure = reported(self._rank, str(forked(self._rank)))
         self._star = Refusing(self._failure)
 
     def _create_shared_region(self, count: int, dtype: np.dtype[Any]) -> HeapRegion:
