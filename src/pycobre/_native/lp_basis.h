@@ -106,6 +106,10 @@ static void kernel_statuses(lp_session *s) {
         s->col_status[v] = t->at[v] == OUTSIDE ? AT_LOWER : t->at[v];
     for (int32_t r = 0; r < m->num_row; r++)
         s->row_status[r] = t->at[m->num_col + r];
+    for (int32_t d = 0; d < m->defined_row_size; d++) {
+        s->col_status[m->defined_col[d]] = t->at[m->num_col + m->defined_row[d]];
+        s->row_status[m->defined_row[d]] = AT_LOWER;
+    }
     for (int32_t p = 0; p < t->pool_rows; p++)
         if (t->slot[p] >= 0)
             s->row_status[n++] = t->at[m->num_col + m->num_row + p];
@@ -135,14 +139,13 @@ static bool begin_kernel(lp_session *s, const lp_block *b, bool known) {
                                 : row < 0 ? AT_LOWER
                                           : IS_BASIC);
     }
+    for (int32_t d = 0; d < m->defined_row_size; d++)
+        t->wanted[m->num_col + m->defined_row[d]] = known ? t->wanted[m->defined_col[d]] : IS_BASIC;
+    memcpy(t->row_lo, m->row_lower, (size_t)m->num_row * sizeof(double));
+    memcpy(t->row_up, m->row_upper, (size_t)m->num_row * sizeof(double));
+    kernel_fix(t);
     t->fresh = true;
-    if (!kernel_build(t, b->pool, s->present, s->num_present))
-        return false;
-    for (int32_t r = 0; r < m->num_row; r++) {
-        t->lo[m->num_col + r] = m->row_lower[r] - t->shift[r];
-        t->up[m->num_col + r] = m->row_upper[r] - t->shift[r];
-    }
-    return true;
+    return kernel_build(t, b->pool, s->present, s->num_present);
 }
 
 /* The same of the engine that solves this chain. */

@@ -200,6 +200,7 @@ static bool kernel_proved(lp_session *s, const lp_block *b) {
     if (!kernel_dual_feasible(t, b->dual_tolerance))
         return false;
     kernel_read_columns(t);
+    kernel_read_duals(t, b->pool);
     return kernel_certify(t, b->pool);
 }
 
@@ -238,7 +239,7 @@ static opening_end solve_by_kernel(lp_session *s, const lp_block *b) {
     }
     if (b->row_dual != NULL)
         for (int32_t r = 0; r < m->num_row; r++)
-            s->row_dual[r] = t->d[m->num_col + r];
+            s->row_dual[r] = t->price[r];
     return write_answer(s, b, t->cost, t->z, t->dual);
 }
 

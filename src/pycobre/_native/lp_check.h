@@ -24,6 +24,37 @@ static bool rises(const int32_t *start, int32_t size, int32_t n, int32_t end) {
     return true;
 }
 
+/* Whether the columns that equations define, and the matrix without them, belong together. */
+static bool definitions_fit(const lp_model *m) {
+    const int32_t n = m->num_col, steps = m->defined_row_size;
+    if (m->defined_col_size != steps || m->defined_pivot_size != steps ||
+        m->defined_effect_value_size != m->defined_effect_row_size ||
+        !rises(m->defined_starts, m->defined_starts_size, steps, m->defined_effect_row_size) ||
+        !indices_within(m->defined_row, steps, 0, m->num_row) || !indices_within(m->defined_col, steps, 0, n) ||
+        !indices_within(m->defined_effect_row, m->defined_effect_row_size, 0, m->num_row))
+        return false;
+    if (m->left_at_size != n || m->left_values_size != m->left_rows_size ||
+        !rises(m->left_starts, m->left_starts_size, n, m->left_rows_size) ||
+        !indices_within(m->left_rows, m->left_rows_size, 0, m->num_row) ||
+        !indices_within(m->left, m->left_size, 0, n) || !indices_within(m->left_at, n, -1, m->left_size))
+        return false;
+    for (int32_t a = 0; a < m->left_size; a++)
+        if (m->left_at[m->left[a]] != a || m->active_at[m->left[a]] < 0 || (a > 0 && m->left[a] <= m->left[a - 1]))
+            return false;
+    for (int32_t col = 0; col < n; col++)
+        if ((m->left_at[col] >= 0 && m->left[m->left_at[col]] != col) ||
+            (m->left_at[col] < 0 && m->left_starts[col] != m->left_starts[col + 1]))
+            return false;
+    int32_t defined = 0; /* all columns that can move are left or defined, and none of the latter twice */
+    for (int32_t d = 0; d < steps; d++)
+        defined += m->left_at[m->defined_col[d]] < 0 && m->active_at[m->defined_col[d]] >= 0;
+    for (int32_t d = 1; d < steps; d++)
+        for (int32_t e = 0; e < d; e++)
+            if (m->defined_row[e] == m->defined_row[d] || m->defined_col[e] == m->defined_col[d])
+                return false;
+    return defined == steps && m->left_size + steps == m->active_size;
+}
+
 /* The first thing that is wrong with a model, or NULL. */
 static const char *model_fault(const lp_model *m) {
 #define SAME(a, b) ((a) == (b))
@@ -81,6 +112,8 @@ static const char *model_fault(const lp_model *m) {
     for (int32_t col = 0; col < n; col++)
         if (m->active_at[col] >= 0 && m->active[m->active_at[col]] != col)
             return "the columns that can move";
+    if (!definitions_fit(m))
+        return "the columns that equations define";
     return m->head < -1 || m->head >= n || m->offset_from < -1 ? "the numbers" : NULL;
 #undef SAME
 }

@@ -19,7 +19,8 @@ typedef struct {
     /* the base rows by row, of active columns only */
     int32_t *row_start, *row_col;
     double *row_value;
-    /* pool rows: their active columns, and their coefficients [pool_room][width] */
+    int32_t *known, known_size; /* outputs whose columns are defined: known before anything is decided */
+    /* pool rows: their columns that are left, and their coefficients [pool_room][width] */
     int32_t width, stride_pool;
     int32_t *pool_col;   /* [width], θ first */
     int32_t *pool_at;    /* by structural column: its place in pool_col, -1 = none */
@@ -32,13 +33,17 @@ typedef struct {
     int8_t *at;
     uint8_t *free_to; /* where a nonbasic variable can move: RISES, FALLS or both */
     /* by row, base rows first */
-    double *shift, *work, *size;
-    int32_t *row_pos; /* its column of the inverse, -1 where its logical is basic */
+    double *shift; /* what its activity is without the columns that are left: what fixed and defined columns add; */
+    double *fixed; /* and what the fixed ones alone do */
+    double *work, *size, *price;
+    double *row_lo, *row_up; /* bounds of the base rows as they are in the LP */
+    int32_t *row_pos;        /* its column of the inverse, -1 where its logical is basic */
     int32_t *row_list;
     uint8_t *row_mark;
     int8_t *wanted; /* by variable: the basis to install */
     /* by structural column */
     int32_t *col_pos; /* its row of the inverse, -1 where it is nonbasic */
+    int32_t *definer; /* the row that defines it, -1 = none */
     double *z, *cost, *dual, *dual_size, *alpha;
     int32_t *col_list, *order, *count;
     uint8_t *col_mark;
@@ -76,6 +81,7 @@ static void kernel_free(kernel *t) {
     FREE(t->order), FREE(t->count), FREE(t->col_mark), FREE(t->w), FREE(t->kcol), FREE(t->krow), FREE(t->rho),
         FREE(t->col);
     FREE(t->moved), FREE(t->rho_nz), FREE(t->hit), FREE(t->candidate), FREE(t->entry), FREE(t->ratio), FREE(t->free_to);
+    FREE(t->fixed), FREE(t->price), FREE(t->row_lo), FREE(t->row_up), FREE(t->definer), FREE(t->known);
     FREE(t->free_row), FREE(t->free_col), FREE(t->row_nz), FREE(t->row_len), FREE(t->col_nz), FREE(t->col_len);
     t->pool_room = t->room = t->k = t->free_slots = t->pool_rows = 0;
     t->m = NULL;
@@ -98,7 +104,7 @@ static bool kernel_reserve_rows(kernel *t, int32_t pool_rows) {
     const int32_t room = pool_rows + 64, rows = m->num_row + room, all = m->num_col + rows;
     if (!(RESIZE(t->slot, room) && RESIZE(t->lo, all) && RESIZE(t->up, all) && RESIZE(t->x, all) && RESIZE(t->d, all) &&
           RESIZE(t->weight, all) && RESIZE(t->at, all) && RESIZE(t->shift, rows) && RESIZE(t->work, rows) &&
-          RESIZE(t->size, rows) && RESIZE(t->row_pos, rows) && RESIZE(t->row_list, rows + 1) &&
+          RESIZE(t->size, rows) && RESIZE(t->fixed, rows) && RESIZE(t->row_pos, rows) && RESIZE(t->row_list, rows + 1) &&
           RESIZE(t->row_mark, rows) && RESIZE(t->wanted, all) && RESIZE(t->candidate, all) && RESIZE(t->entry, all) &&
           RESIZE(t->ratio, all) && RESIZE(t->free_to, all) &&
           RESIZE(t->pool_value, (size_t)room * (size_t)t->stride_pool)))
@@ -153,58 +159,6 @@ static bool kernel_reserve_inverse(kernel *t, int32_t k) {
         t->rho[c] = t->col[c] = t->moved[c] = 0.0;
     t->room = room;
     t->stride = stride;
-    return true;
-}
-
-/* The base rows by row, without columns that cannot move. */
-static void kernel_copy_rows(kernel *t) {
-    const lp_model *m = t->m;
-    memset(t->row_start, 0, ((size_t)m->num_row + 1) * sizeof(int32_t));
-    for (int32_t a = 0; a < m->active_size; a++)
-        for (int32_t e = m->starts[m->active[a]]; e < m->starts[m->active[a] + 1]; e++)
-            t->row_start[m->rows[e] + 1]++;
-    for (int32_t r = 0; r < m->num_row; r++) {
-        t->row_start[r + 1] += t->row_start[r];
-        t->row_list[r] = t->row_start[r];
-    }
-    for (int32_t a = 0; a < m->active_size; a++) {
-        const int32_t col = m->active[a];
-        for (int32_t e = m->starts[col]; e < m->starts[col + 1]; e++) {
-            const int32_t to = t->row_list[m->rows[e]]++;
-            t->row_col[to] = col;
-            t->row_value[to] = m->values[e];
-        }
-    }
-}
-
-/* Make room for the model; there is no basis until `kernel_build`. */
-static bool kernel_open(kernel *t, const lp_model *m) {
-    kernel_free(t);
-    t->m = m;
-    const int32_t n = m->num_col;
-    if (!(RESIZE(t->pool_col, m->outputs_size + 1) && RESIZE(t->pool_at, n)))
-        return false;
-    t->width = 0;
-    for (int32_t col = 0; col < n; col++)
-        t->pool_at[col] = -1;
-    for (int32_t k = m->head < 0 ? m->outputs_size : -1; k < m->outputs_size; k++) {
-        const int32_t col = k < 0 ? m->head : m->outputs[k];
-        if (m->active_at[col] < 0 || t->pool_at[col] >= 0)
-            continue;
-        t->pool_at[col] = t->width;
-        t->pool_col[t->width++] = col;
-    }
-    t->stride_pool = (t->width + LINE - 1) / LINE * LINE;
-    if (!(RESIZE(t->row_start, m->num_row + 1) && RESIZE(t->row_col, m->values_size) &&
-          RESIZE(t->row_value, m->values_size) && RESIZE(t->col_pos, n) && RESIZE(t->z, padded(n)) &&
-          RESIZE(t->cost, padded(n)) && RESIZE(t->dual, n) && RESIZE(t->dual_size, n) && RESIZE(t->alpha, n) &&
-          RESIZE(t->col_list, n + 1) && RESIZE(t->order, n) && RESIZE(t->count, n) && RESIZE(t->col_mark, n) &&
-          kernel_reserve_rows(t, 32) && kernel_reserve_inverse(t, m->num_row / 3)))
-        return false;
-    memset(t->col_mark, 0, (size_t)n);
-    for (int32_t col = 0; col < n; col++)
-        t->alpha[col] = 0.0;
-    kernel_copy_rows(t);
     return true;
 }
 
@@ -287,8 +241,8 @@ static void scatter_variable(kernel *t, int32_t variable, double step) {
         touch_row(t, variable - m->num_col, -step);
         return;
     }
-    for (int32_t e = m->starts[variable]; e < m->starts[variable + 1]; e++)
-        touch_row(t, m->rows[e], m->values[e] * step);
+    for (int32_t e = m->left_starts[variable]; e < m->left_starts[variable + 1]; e++)
+        touch_row(t, m->left_rows[e], m->left_values[e] * step);
     const int32_t at = t->pool_at[variable];
     for (int32_t p = 0; at >= 0 && p < t->pool_rows; p++)
         if (t->slot[p] >= 0)
@@ -315,8 +269,8 @@ static void solve_column(kernel *t, double *to) {
         }
         t->hit[t->hits++] = i;
         const int32_t col = t->kcol[i], at = t->pool_at[col];
-        for (int32_t e = m->starts[col]; e < m->starts[col + 1]; e++)
-            touch_row(t, m->rows[e], m->values[e] * to[i]);
+        for (int32_t e = m->left_starts[col]; e < m->left_starts[col + 1]; e++)
+            touch_row(t, m->left_rows[e], m->left_values[e] * to[i]);
         for (int32_t p = 0; at >= 0 && p < t->pool_rows; p++)
             if (t->slot[p] >= 0)
                 touch_row(t, m->num_row + p, pool_column(t, at)[p] * to[i]);

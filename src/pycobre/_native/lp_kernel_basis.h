@@ -2,7 +2,7 @@
 #ifndef PYCOBRE_LP_KERNEL_BASIS_H
 #define PYCOBRE_LP_KERNEL_BASIS_H
 
-#include "lp_kernel.h"
+#include "lp_kernel_definitions.h"
 
 /* ---- pool rows ---- */
 
@@ -21,15 +21,15 @@ static bool kernel_name_row(kernel *t, const pool_view *pool, int32_t slot) {
         const double value = k < 0 ? 1.0 : slope[k] * m->slope_factor[k];
         if (m->active_at[col] < 0)
             shift += value * t->z[col];
-        else
+        else if (m->left_at[col] >= 0)
             values[t->pool_at[col]] += value;
     }
     for (int32_t at = 0; at < t->width; at++)
         t->pool_by_col[(size_t)at * (size_t)t->pool_room + (size_t)p] = values[at];
     t->slot[p] = slot;
-    t->shift[m->num_row + p] = shift;
+    t->fixed[m->num_row + p] = shift;
+    kernel_bound_row(t, pool, p);
     t->row_pos[m->num_row + p] = -1;
-    t->lo[variable] = pool->intercept[slot] * m->pool_factor - shift;
     t->up[variable] = INFINITY;
     t->at[variable] = IS_BASIC;
     t->weight[variable] = 1.0;
@@ -67,8 +67,8 @@ static void kernel_drop_row(kernel *t, int32_t p) {
 static double column_dot(const kernel *t, int32_t col, const double *by_row) {
     const lp_model *m = t->m;
     double sum = 0.0;
-    for (int32_t e = m->starts[col]; e < m->starts[col + 1]; e++)
-        sum += m->values[e] * by_row[m->rows[e]];
+    for (int32_t e = m->left_starts[col]; e < m->left_starts[col + 1]; e++)
+        sum += m->left_values[e] * by_row[m->left_rows[e]];
     for (int32_t p = 0; t->pool_at[col] >= 0 && p < t->pool_rows; p++)
         if (t->row_pos[m->num_row + p] >= 0)
             sum += pool_column(t, t->pool_at[col])[p] * by_row[m->num_row + p];
@@ -97,8 +97,8 @@ static void kernel_compute_reduced_costs(kernel *t) {
             if (t->krow[c] >= 0)
                 t->d[n + t->krow[c]] = y[c];
     }
-    for (int32_t a = 0; a < m->active_size; a++) {
-        const int32_t col = m->active[a];
+    for (int32_t a = 0; a < m->left_size; a++) {
+        const int32_t col = m->left[a];
         t->d[col] = t->col_pos[col] >= 0 ? 0.0 : t->cost[col] - column_dot(t, col, t->d + n);
     }
 }
@@ -106,13 +106,13 @@ static void kernel_compute_reduced_costs(kernel *t) {
 /* Add the columns with values `x` to `g` by row: those of the kernel, or the nonbasic ones. */
 static void add_columns(const kernel *t, bool basic, double *g) {
     const lp_model *m = t->m;
-    for (int32_t a = 0; a < m->active_size; a++) {
-        const int32_t col = m->active[a];
+    for (int32_t a = 0; a < m->left_size; a++) {
+        const int32_t col = m->left[a];
         const double x = t->x[col];
         if ((t->col_pos[col] >= 0) != basic || x == 0.0)
             continue;
-        for (int32_t e = m->starts[col]; e < m->starts[col + 1]; e++)
-            g[m->rows[e]] += m->values[e] * x;
+        for (int32_t e = m->left_starts[col]; e < m->left_starts[col + 1]; e++)
+            g[m->left_rows[e]] += m->left_values[e] * x;
         for (int32_t p = 0; t->pool_at[col] >= 0 && p < t->pool_rows; p++)
             g[m->num_row + p] += pool_column(t, t->pool_at[col])[p] * x;
     }
@@ -208,22 +208,19 @@ static bool kernel_set_nonbasic_values(kernel *t, double tolerance) {
 
 /* ---- building ---- */
 
-/* All logicals of the base rows basic, no pool rows, for the incoming state in z. */
+/* All logicals of the base rows basic, no pool rows. */
 static void kernel_logical(kernel *t) {
     const lp_model *m = t->m;
     clear_inverse(t);
     t->pool_rows = t->updates = 0;
     for (int32_t r = 0; r < m->num_row; r++) {
-        t->shift[r] = 0.0;
         t->row_pos[r] = -1;
         t->at[m->num_col + r] = IS_BASIC;
     }
     for (int32_t col = 0; col < m->num_col; col++) {
         t->col_pos[col] = -1;
-        t->at[col] = m->active_at[col] < 0 ? OUTSIDE : AT_LOWER;
+        t->at[col] = m->left_at[col] < 0 ? OUTSIDE : AT_LOWER;
         t->x[col] = t->d[col] = 0.0;
-        for (int32_t e = m->starts[col]; m->active_at[col] < 0 && e < m->starts[col + 1]; e++)
-            t->shift[m->rows[e]] += m->values[e] * t->z[col];
     }
 }
 
@@ -262,8 +259,8 @@ static int32_t join_column(kernel *t, int32_t col) {
 static int32_t count_joinable(const kernel *t, int32_t col) {
     const lp_model *m = t->m;
     int32_t count = 0;
-    for (int32_t e = m->starts[col]; e < m->starts[col + 1]; e++)
-        count += may_join(t, m->rows[e]);
+    for (int32_t e = m->left_starts[col]; e < m->left_starts[col + 1]; e++)
+        count += may_join(t, m->left_rows[e]);
     for (int32_t p = 0; t->pool_at[col] >= 0 && p < t->pool_rows; p++)
         count += may_join(t, m->num_row + p);
     return count;
@@ -282,8 +279,8 @@ static bool kernel_install_basis(kernel *t) {
     const lp_model *m = t->m;
     const int32_t n = m->num_col, all = n + kernel_rows(t);
     int32_t wanted = 0, queued = 0;
-    for (int32_t a = 0; a < m->active_size; a++) {
-        const int32_t col = m->active[a];
+    for (int32_t a = 0; a < m->left_size; a++) {
+        const int32_t col = m->left[a];
         if (t->wanted[col] != IS_BASIC)
             continue;
         wanted++;
@@ -302,9 +299,9 @@ static bool kernel_install_basis(kernel *t) {
             for (int32_t at = t->row_start[r]; at < t->row_start[r + 1]; at++)
                 queued = count_down(t, t->row_col[at], queued);
     }
-    for (int32_t a = 0; a < m->active_size; a++)
-        if (t->wanted[m->active[a]] == IS_BASIC && t->col_pos[m->active[a]] < 0)
-            join_column(t, m->active[a]);
+    for (int32_t a = 0; a < m->left_size; a++)
+        if (t->wanted[m->left[a]] == IS_BASIC && t->col_pos[m->left[a]] < 0)
+            join_column(t, m->left[a]);
     for (int32_t v = 0; v < all; v++)
         if (kernel_is_nonbasic(t, v))
             t->at[v] = t->wanted[v] == AT_UPPER ? AT_UPPER : AT_LOWER;

@@ -263,12 +263,6 @@ static bool kernel_iterate(kernel *t, const pool_view *pool, double primal, doub
 
 /* ---- the certificate ---- */
 
-static void kernel_read_columns(kernel *t) {
-    const lp_model *m = t->m;
-    for (int32_t a = 0; a < m->active_size; a++)
-        t->z[m->active[a]] = t->x[m->active[a]];
-}
-
 /* Whether columns and duals satisfy the LP's own rows and columns and give one objective; fills dual. */
 static bool kernel_certify(kernel *t, const pool_view *pool) {
     const lp_model *m = t->m;
@@ -281,7 +275,7 @@ static bool kernel_certify(kernel *t, const pool_view *pool) {
         double dual = t->cost[col], dual_size = fabs(dual);
         for (int32_t e = m->starts[col]; e < m->starts[col + 1]; e++) {
             const int32_t r = m->rows[e];
-            const double term = m->values[e] * t->z[col], priced = m->values[e] * t->d[n + r];
+            const double term = m->values[e] * t->z[col], priced = m->values[e] * t->price[r];
             activity[r] += term;
             size[r] += fabs(term);
             dual -= priced;
@@ -313,10 +307,10 @@ static bool kernel_certify(kernel *t, const pool_view *pool) {
         terms += fabs(y * value);
     }
     for (int32_t r = 0; r < m->num_row; r++) {
-        const double value = t->x[n + r] + t->shift[r];
+        const double value = t->row_lo[r] == t->row_up[r] ? t->row_lo[r] : t->x[n + r] + t->shift[r];
         holds &= fabs(activity[r] - value) <= RESIDUAL_LARGEST * (1.0 + size[r]);
-        bound += t->d[n + r] * value;
-        terms += fabs(t->d[n + r] * value);
+        bound += t->price[r] * value;
+        terms += fabs(t->price[r] * value);
         activity[r] = 0.0;
     }
     for (int32_t col = 0; col < n; col++) {

@@ -23,7 +23,10 @@
     A(int32_t, output_col_at) A(int32_t, output_input_at) A(double, slope_factor)                             \
     A(double, floor_limit) A(int32_t, floor_at) A(int32_t, floor_starts) A(int32_t, floor_input)              \
     A(double, floor_coef) A(int32_t, effect_floor) A(int32_t, effect_at) A(double, effect_multiplier)         \
-    A(int32_t, active) A(int32_t, active_at)
+    A(int32_t, active) A(int32_t, active_at)                                                                  \
+    A(int32_t, defined_row) A(int32_t, defined_col) A(double, defined_pivot) A(int32_t, defined_starts)       \
+    A(int32_t, defined_effect_row) A(double, defined_effect_value)                                            \
+    A(int32_t, left_starts) A(int32_t, left_rows) A(double, left_values) A(int32_t, left) A(int32_t, left_at)
 /* clang-format on */
 
 typedef struct {

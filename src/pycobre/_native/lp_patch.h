@@ -114,8 +114,8 @@ static bool patch_kernel(lp_session *s, const lp_block *b) {
         const int32_t r = m->row_set[k];
         if (s->lower[k] > s->upper[k])
             return false;
-        t->lo[m->num_col + r] = s->lower[k] - t->shift[r];
-        t->up[m->num_col + r] = s->upper[k] - t->shift[r];
+        t->row_lo[r] = s->lower[k];
+        t->row_up[r] = s->upper[k];
     }
     for (int32_t k = 0; k < m->col_set_size; k++) {
         if (s->col_low[k] > s->col_up[k])
@@ -129,6 +129,7 @@ static bool patch_kernel(lp_session *s, const lp_block *b) {
         kernel_compute_reduced_costs(t);
         t->fresh = true;
     }
+    kernel_define(t, b->pool);
     return kernel_set_nonbasic_values(t, b->dual_tolerance);
 }
 

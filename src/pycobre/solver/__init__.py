@@ -8,6 +8,7 @@
     check        what can be known to be wrong with an LP before it is solved
     prepare      a model checked, scaled, its patches sorted into one list per kind
     scale        scaling by powers of two
+    definitions  columns that equations define, which the basis kernel does without
     native       the compiled path, `pycobre._native.lp`
     reference    the same in Python: the reference implementation, bit by bit
     highs        options and statuses of HiGHS as this package uses it

@@ -16,6 +16,7 @@ from pycobre._util.frozen import frozen
 from pycobre.errors import ProblemError
 from pycobre.solver.api import F64, I8, I32, LpModel, RhsCorrections, Target
 from pycobre.solver.check import model_findings
+from pycobre.solver.definitions import find_definitions
 from pycobre.solver.scale import find_scale, no_scale
 
 __all__ = ["Prepared", "prepare"]
@@ -93,6 +94,18 @@ class Prepared:
     # columns that a tableau holds: all but the inputs and those whose bounds are equal and never patched
     active: I32
     active_at: I32  #: position in `active` of every column, −1 = fixed
+    # the LP that the basis kernel works on: columns that equations define are taken out (`Definitions`)
+    defined_row: I32
+    defined_col: I32
+    defined_pivot: F64
+    defined_starts: I32
+    defined_effect_row: I32
+    defined_effect_value: F64
+    left_starts: I32
+    left_rows: I32
+    left_values: F64
+    left: I32
+    left_at: I32  #: position in `left` of every column, −1 = fixed or defined
     # numbers
     num_col: int
     num_row: int
@@ -176,15 +189,24 @@ def prepare(model: LpModel, scaled: bool) -> Prepared:
     input_order = _position(inputs[input_at], outputs)
     theta = -1 if model.theta_column is None else model.theta_column
     theta_factor = 1.0 if theta < 0 else float(scale.col[theta])
+    cost = template.cost * scale.col * scale.cost
+    values = template.values * scale.row[template.rows] * scale.col[column]
+    equation = (finite == LOWER + UPPER) & (template.row_lower == template.row_upper)
+    equation[plan.row[row_from][row_kind != Target.RHS]] = False
+    kept = np.zeros(template.num_cols, np.bool_)
+    kept[outputs] = kept[plan.col[cost_from]] = kept[theta if theta >= 0 else slice(0, 0)] = True
+    if coef_from.size:
+        equation[:] = False  # such models are not for the kernel
+    defined = find_definitions((template.starts, template.rows, values), cost, ~fixed, equation, kept)
     return Prepared(
-        cost=template.cost * scale.col * scale.cost,
+        cost=cost,
         col_lower=template.col_lower / scale.col,
         col_upper=template.col_upper / scale.col,
         row_lower=template.row_lower * scale.row,
         row_upper=template.row_upper * scale.row,
         starts=template.starts,
         rows=template.rows,
-        values=template.values * scale.row[template.rows] * scale.col[column],
+        values=values,
         row_scale=scale.row,
         col_scale=scale.col,
         row_set=row_set,
@@ -232,6 +254,17 @@ def prepare(model: LpModel, scaled: bool) -> Prepared:
         effect_multiplier=corrections.effect_multiplier,
         active=active,
         active_at=_position(active, np.arange(template.num_cols, dtype=np.int32)),
+        defined_row=defined.row,
+        defined_col=defined.col,
+        defined_pivot=defined.pivot,
+        defined_starts=defined.starts,
+        defined_effect_row=defined.effect_row,
+        defined_effect_value=defined.effect_value,
+        left_starts=defined.left_starts,
+        left_rows=defined.left_rows,
+        left_values=defined.left_values,
+        left=defined.left,
+        left_at=_position(defined.left, np.arange(template.num_cols, dtype=np.int32)),
         num_col=template.num_cols,
         num_row=template.num_rows,
         offset_from=int(offset_from[0]) if offset_from.size else -1,

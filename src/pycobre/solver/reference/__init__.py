@@ -3,7 +3,8 @@
     chains           the chains of a block: starting bases, openings, cuts, results
     tableau          the dense dual simplex for small LPs
     kernel           the dual simplex on the basis kernel for larger ones: steps and certificate
-    kernel_basis     its basis: the kernel's inverse, rows, values and bounds
+    kernel_basis     its basis: the kernel's inverse, values and bounds
+    kernel_lp        the LP it works on, without columns that equations define, and the way back
     certificate      whether an answer of HiGHS is optimal
     cuts             the value of a cut at a point, and which cuts a solve takes in
     patch            one opening's numbers, read from its patch vector and scaled

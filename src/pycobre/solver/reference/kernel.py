@@ -219,11 +219,14 @@ class Kernel(KernelBasis):
 
     def row_dual(self) -> F64:
         """The duals of the base rows, scaled."""
-        return np.array(self.d[self.p.num_col : self.p.num_col + self.p.num_row])
+        return np.array(self.row_price)
 
     def read_columns(self) -> None:
         """Set the values of the columns in `z`."""
-        self.z[self.p.active] = [self.x[col] for col in self.active]
+        n = self.p.num_col
+        self.z[self.p.left] = [self.x[col] for col in self.active]
+        for r, col, _, _ in self.steps:
+            self.z[col] = self.x[n + r] + self.shift[r]
 
     def proved(self, cuts: CutView | None, primal: float, dual: float) -> bool:
         """Whether the basis is optimal for the LP itself, after computing all values anew; sets `z` and `dual`."""
@@ -236,6 +239,7 @@ class Kernel(KernelBasis):
         if any(self._is_dual_infeasible(v, self.at[v], dual) for v in nonbasic):
             return False
         self.read_columns()
+        self._read_duals(cuts)
         return self._certify(cuts)
 
     def _certify(self, cuts: CutView | None) -> bool:
@@ -245,8 +249,8 @@ class Kernel(KernelBasis):
         activity, size = [0.0] * m, [0.0] * m
         dual, dual_size, holds = cost[:n], [abs(value) for value in cost[:n]], True
         for col in range(n):
-            for r, value in self.column[col]:
-                term, priced = value * z[col], value * self.d[n + r]
+            for r, value in self.whole_column[col]:
+                term, priced = value * z[col], value * self.row_price[r]
                 activity[r] += term
                 size[r] += abs(term)
                 dual[col] -= priced
@@ -268,10 +272,11 @@ class Kernel(KernelBasis):
             bound += y * value
             terms += abs(y * value)
         for r in range(m):
-            value = self.x[n + r] + self.shift[r]
+            equation = self.row_lo[r] == self.row_up[r]
+            value = self.row_lo[r] if equation else self.x[n + r] + self.shift[r]
             holds = holds and abs(activity[r] - value) <= RESIDUAL_LARGEST * (1.0 + size[r])
-            bound += self.d[n + r] * value
-            terms += abs(self.d[n + r] * value)
+            bound += self.row_price[r] * value
+            terms += abs(self.row_price[r] * value)
         for col in range(n):
             moves = p.active_at[col] >= 0
             if moves:

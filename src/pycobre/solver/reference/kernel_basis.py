@@ -1,4 +1,4 @@
-"""The basis of the dual simplex on the basis kernel (`kernel` explains it): the inverse, rows, values, bounds.
+"""The basis of the dual simplex on the basis kernel (`kernel` explains it): the inverse, values, bounds.
 
 `_native/lp_kernel.h` and `lp_kernel_basis.h` are this file in C.
 """
@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
 
 import numpy as np
 
 from pycobre.solver.api import F64, I8, CutView
 from pycobre.solver.prepare import Prepared
+from pycobre.solver.reference.kernel_lp import OUTSIDE, KernelLp
 from pycobre.solver.reference.patch import Patch
 from pycobre.solver.reference.tableau import (
     AT_LOWER,
@@ -25,46 +25,18 @@ from pycobre.solver.reference.tableau import (
 __all__ = ["FALLS", "RISES", "KernelBasis"]
 
 INVERSE_SMALLEST = 1e-12  # entries of the inverse below this are rounding of zero
-OUTSIDE = 4  # the status of a variable that cannot move or was dropped
 RISES, FALLS = 1, 2  # where a nonbasic variable can move
 
 
-class KernelBasis:
-    """The kernel of one chain, once built. Variables: columns, base rows, cuts in the order they came."""
+class KernelBasis(KernelLp):
+    """The kernel of one chain, once built."""
 
     def __init__(self, prepared: Prepared, x: F64) -> None:
-        p = self.p = prepared
-        self.cols = p.active.size
-        padded = (p.num_col + 3) // 4 * 4
-        self.cost, self.z = np.zeros(padded), np.zeros(padded)
-        self.cost[: p.num_col] = p.cost
-        fixed = p.active_at < 0
-        self.z[: p.num_col][fixed] = p.col_lower[fixed]
-        self.z[p.inputs] = x * p.input_factor
-        self.dual = np.zeros(p.num_col)
+        super().__init__(prepared, x)
         self.pivots = self.updates = 0
         self.fresh = True  # weights are not set
         self.changed = False  # values were updated since they were computed
-        self.active: list[int] = p.active.tolist()
-        rows, values, starts = p.rows.tolist(), p.values.tolist(), p.starts.tolist()
-        self.column = [list(zip(rows[a:b], values[a:b], strict=True)) for a, b in pairwise(starts)]
-        self.row: list[list[tuple[int, float]]] = [[] for _ in range(p.num_row)]
-        for col in self.active:
-            for r, value in self.column[col]:
-                self.row[r].append((col, value))
-        cut_columns = [] if p.theta < 0 else [p.theta, *p.outputs.tolist()]
-        self.cut_columns = [col for col in dict.fromkeys(cut_columns) if p.active_at[col] >= 0]
-        self.cut_at = {col: at for at, col in enumerate(self.cut_columns)}
-        size = p.num_col + p.num_row
-        self.lo = [*p.col_lower.tolist(), *p.row_lower.tolist()]
-        self.up = [*p.col_upper.tolist(), *p.row_upper.tolist()]
-        self.x, self.d, self.weight = [0.0] * size, [0.0] * size, [1.0] * size
-        self.at, self.free_to = [OUTSIDE] * size, [0] * size
-        self.cuts: CutView | None = None
         self._logical()
-        for r in range(p.num_row):
-            self.lo[p.num_col + r] -= self.shift[r]
-            self.up[p.num_col + r] -= self.shift[r]
 
     # ---- cuts ----
 
@@ -77,20 +49,17 @@ class KernelBasis:
         self.krow: list[int] = []  # row by column of the inverse
         self.free: list[tuple[int, int]] = []  # free rows and columns, the last is taken first
         self.updates = 0
-        self.slot: list[int] = []
-        self.cut: list[list[float]] = []
+        self.slot, self.cut = [], []
         for array in (self.lo, self.up, self.x, self.d, self.weight, self.at, self.free_to):
             del array[size:]
-        self.shift = [0.0] * p.num_row
+        for array in (self.shift, self.fixed):
+            del array[p.num_row :]
         self.row_pos = [-1] * p.num_row
         self.col_pos = [-1] * n
         self.at[n:] = [IS_BASIC] * p.num_row
         for col in range(n):
-            self.at[col] = OUTSIDE if p.active_at[col] < 0 else AT_LOWER
+            self.at[col] = OUTSIDE if p.left_at[col] < 0 else AT_LOWER
             self.x[col] = self.d[col] = 0.0
-            if p.active_at[col] < 0:
-                for r, value in self.column[col]:
-                    self.shift[r] += value * float(self.z[col])
 
     def _name_row(self, cuts: CutView, slot: int) -> None:
         p, shift, values = self.p, 0.0, [0.0] * len(self.cut_columns)
@@ -98,13 +67,15 @@ class KernelBasis:
         for col, value in zip([p.theta, *p.outputs.tolist()], [1.0, *slopes], strict=True):
             if p.active_at[col] < 0:
                 shift += value * float(self.z[col])
-            else:
+            elif p.left_at[col] >= 0:
                 values[self.cut_at[col]] += value
         self.slot.append(slot)
         self.cut.append(values)
-        self.shift.append(shift)
+        self.fixed.append(shift)
+        self.shift.append(0.0)
         self.row_pos.append(-1)
-        self.lo.append(float(cuts.intercept[slot]) * p.cut_factor - shift)
+        self.lo.append(0.0)
+        self._bound_row(cuts, len(self.slot) - 1)
         self.up.append(math.inf)
         self.at.append(IS_BASIC)
         self.weight.append(1.0)
@@ -126,10 +97,6 @@ class KernelBasis:
         self.slot[number], self.at[variable] = -1, OUTSIDE
         self.lo[variable], self.up[variable], self.x[variable] = -math.inf, math.inf, 0.0
 
-    def live_rows(self) -> list[int]:
-        """The cuts that were not dropped, by number."""
-        return [number for number, slot in enumerate(self.slot) if slot >= 0]
-
     def is_binding(self, number: int) -> bool:
         return self.row_pos[self.p.num_row + number] >= 0
 
@@ -138,16 +105,11 @@ class KernelBasis:
         n, m = self.p.num_col, self.p.num_row
         cols = [AT_LOWER if at == OUTSIDE else at for at in self.at[:n]]
         rows = [*self.at[n : n + m], *(self.at[n + m + number] for number in self.live_rows())]
+        for r, col, _, _ in self.steps:
+            cols[col], rows[r] = rows[r], AT_LOWER
         return np.array(cols, np.int8), np.array(rows, np.int8)
 
     # ---- rows and columns of the tableau ----
-
-    def _entries(self, col: int) -> Iterable[tuple[int, float]]:
-        """Rows and values of a column, those of live cuts included."""
-        yield from self.column[col]
-        at = self.cut_at.get(col, -1)
-        for number in self.live_rows() if at >= 0 else ():
-            yield self.p.num_row + number, self.cut[number][at]
 
     def _scatter(self, work: dict[int, float], variable: int, step: float) -> None:
         """What a step of a nonbasic variable adds to the rows: a column itself, or minus one for a logical."""
@@ -256,6 +218,8 @@ class KernelBasis:
         n, m = self.p.num_col, self.p.num_row
         self.cuts = cuts
         basis = [AT_LOWER] * n + [IS_BASIC] * (m + len(slots)) if wanted is None else wanted.tolist()
+        for r, col, _, _ in self.steps:
+            basis[n + r] = IS_BASIC if wanted is None else basis[col]
         self._logical()
         for slot in slots:
             assert cuts is not None
@@ -419,16 +383,16 @@ class KernelBasis:
 
     def patch(self, patch: Patch, tolerance: float) -> bool:
         """Take over one opening's bounds and costs; False where the basis is then not dual feasible."""
-        p, n = self.p, self.p.num_col
+        p = self.p
         if np.any(patch.row_lower > patch.row_upper) or np.any(patch.col_lower > patch.col_upper):
             return False
         for k, r in enumerate(p.row_set.tolist()):
-            self.lo[n + r] = float(patch.row_lower[k]) - self.shift[r]
-            self.up[n + r] = float(patch.row_upper[k]) - self.shift[r]
+            self.row_lo[r], self.row_up[r] = float(patch.row_lower[k]), float(patch.row_upper[k])
         for k, col in enumerate(p.col_set.tolist()):
             self.lo[col], self.up[col] = float(patch.col_lower[k]), float(patch.col_upper[k])
         if p.cost_set.size:
             self.cost[p.cost_set] = patch.costs
             self.price()
             self.fresh = True
+        self._define(self.cuts)
         return self.settle(tolerance)
