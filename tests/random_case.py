@@ -11,6 +11,7 @@ from datetime import date
 from typing import Any
 
 import numpy as np
+from random_graph import recombining, tree
 from random_system import DrawnSystem
 from small_case import MONTHS, config, penalties
 
@@ -58,6 +59,8 @@ FEATURES = (
     "travel",
     "filling",
     "anticipated",
+    "recombining",
+    "tree",
 )
 
 
@@ -390,7 +393,10 @@ def random_case(
         **d.chance(),
         **d.demands(),
     )
-    return with_phases(drawn, d)
+    case = with_phases(drawn, d)
+    if "tree" in d.has:
+        return tree(case, seed)
+    return recombining(case, seed) if "recombining" in d.has else case
 
 
 def with_phases(case: Case, d: Drawn) -> Case:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pycobre._util.arrays import F64
+from pycobre._util.arrays import F64, I32
 from pycobre._util.frozen import frozen
 from pycobre.hydro.checks import require_sound
 from pycobre.hydro.equations.anticipated import Anticipation, anticipation_of
@@ -19,6 +19,7 @@ from pycobre.hydro.equations.stage_builder import StageLp, StageModel
 from pycobre.hydro.equations.stage_lp import build_stage_lp
 from pycobre.hydro.equations.travel import Travel, travel_times
 from pycobre.hydro.model.case import Case
+from pycobre.hydro.model.graph import START, CaseGraph, graph_of
 from pycobre.hydro.model.horizon import Stage
 from pycobre.hydro.model.seasons import with_seasons
 from pycobre.hydro.uncertainty.estimation import with_estimates
@@ -26,6 +27,7 @@ from pycobre.hydro.uncertainty.external import with_external_statistics
 from pycobre.hydro.uncertainty.inflows import inflow_model, initial_lags
 from pycobre.hydro.uncertainty.noise import NoiseLayout, StageNoise, stage_noise
 from pycobre.hydro.uncertainty.periods import initial_accumulation, period_steps
+from pycobre.hydro.uncertainty.pinned import pinned_values
 from pycobre.hydro.uncertainty.tree import opening_noise, tree_seed
 from pycobre.problem import ROOT, Arcs, Node, Noise, Problem, State
 from pycobre.stochastic.par import Par
@@ -51,11 +53,29 @@ class HydroModel:
     noise: tuple[StageNoise, ...]
     openings: tuple[F64, ...]  #: standardised noise [openings, dimension]
     periods: tuple[PeriodStep, ...] | None  #: where lags belong to periods of several stages
+    graph: CaseGraph  #: whose nodes are those of the problem
     travel: Travel | None = None  #: where some rivers take time
 
     @property
     def seed(self) -> int:
         """Of the opening tree and of in-sample draws."""
+        return tree_seed(self.case)
+
+
+@frozen(eq=False)
+class RandomParts:
+    """What is random in a case, before its problem is put together (a `NoiseModel`)."""
+
+    case: Case
+    index: Index
+    layout: NoiseLayout
+    par: Par
+    noise: tuple[StageNoise, ...]
+    openings: tuple[F64, ...]
+    periods: tuple[PeriodStep, ...] | None
+
+    @property
+    def seed(self) -> int:
         return tree_seed(self.case)
 
 
@@ -80,8 +100,12 @@ def build_model(case: Case) -> HydroModel:
     noise = tuple(stage_noise(case, index, n, layout, lps[t], par, t) for t, n in enumerate(numbers))
     openings = opening_noise(case, index, layout, par)
     states = _states(case, index, par, periods is not None, travel, anticipation)
-    problem = _problem(case, states, discounts, par, periods, lps, noise, openings)
-    return HydroModel(case, problem, index, layout, par, numbers, lps, noise, openings, periods, travel)
+    graph = graph_of(case.policy_graph, case.stages)
+    random = RandomParts(case, index, layout, par, noise, openings, periods)
+    problem = _problem(random, graph, states, discounts, lps)
+    return HydroModel(
+        case, problem, index, layout, par, numbers, lps, noise, openings, periods, graph, travel
+    )
 
 
 def _with_seasons(case: Case) -> Case:
@@ -132,52 +156,60 @@ def _stage_model(
 
 
 def _problem(
-    case: Case,
+    random: RandomParts,
+    graph: CaseGraph,
     states: tuple[State, ...],
     discounts: list[float],
-    par: Par,
-    steps: tuple[PeriodStep, ...] | None,
     lps: tuple[StageLp, ...],
-    noise: tuple[StageNoise, ...],
-    openings: tuple[F64, ...],
 ) -> Problem:
-    least = _least_costs(lps, discounts)
+    """One node of the problem for every node of the graph: the LP of its stage, and its own noise."""
+    least, pinned = _least_costs(lps, discounts), pinned_values(random, graph)
+    ways = [_state_columns(lp, random, t) for t, lp in enumerate(lps)]
+    supports = [
+        places.values(openings) for places, openings in zip(random.noise, random.openings, strict=True)
+    ]
     nodes = []
-    for t, (stage, lp) in enumerate(zip(case.stages, lps, strict=True)):
-        states_in, states_out = [lp.columns["storage_in"]], [lp.columns["storage"]]
-        if par.order:
-            lag = lp.columns["lag"]
-            states_in.append(lag.reshape(-1))
-            if steps is not None:
-                states_in.append(lp.columns["accumulated_in"])
-            if steps is None or steps[t].last:
-                states_out += [lp.columns["inflow" if steps is None else "new_lag"], lag[:-1].reshape(-1)]
-            else:
-                states_out.append(lag.reshape(-1))
-            if steps is not None:
-                states_out.append(lp.columns["accumulated"])
-        if "transit" in lp.columns:
-            states_in.append(lp.columns["transit_in"])
-            states_out.append(lp.columns["transit"])
-        if "commitment" in lp.columns:
-            states_in.append(lp.columns["commitment_in"])
-            states_out.append(lp.columns["commitment"])
-        count = openings[t].shape[0]
+    for i, (name, t) in enumerate(zip(graph.names, graph.stage_of, strict=True)):
+        values = pinned.get(i, supports[t])
         nodes.append(
             Node(
-                name=f"stage {stage.id}",
-                template=lp.template,
-                state_in=np.concatenate(states_in),
-                state_out=np.concatenate(states_out),
-                noise=Noise(noise[t].plan, noise[t].values(openings[t]), np.full(count, 1.0 / count)),
+                name=name,
+                template=lps[t].template,
+                state_in=ways[t][0],
+                state_out=ways[t][1],
+                noise=Noise(random.noise[t].plan, values, np.full(len(values), 1.0 / len(values))),
                 discount=discounts[t],
                 theta_lower=least[t],
-                rhs_corrections=noise[t].rhs_corrections,
+                rhs_corrections=random.noise[t].rhs_corrections,
                 stage=t + 1,
             )
         )
-    arcs = [(ROOT if t == 0 else t - 1, t, 1.0) for t in range(len(nodes))]
+    arcs = [(ROOT if source == START else source, target, p) for source, target, p in graph.arcs]
     return Problem(states, tuple(nodes), Arcs.of(arcs), name=NAME)
+
+
+def _state_columns(lp: StageLp, random: RandomParts, t: int) -> tuple[I32, I32]:
+    """The columns by which the states enter and leave a stage, in the order of `_states`."""
+    states_in, states_out = [lp.columns["storage_in"]], [lp.columns["storage"]]
+    steps = random.periods
+    if random.par.order:
+        lag = lp.columns["lag"]
+        states_in.append(lag.reshape(-1))
+        if steps is not None:
+            states_in.append(lp.columns["accumulated_in"])
+        if steps is None or steps[t].last:
+            states_out += [lp.columns["inflow" if steps is None else "new_lag"], lag[:-1].reshape(-1)]
+        else:
+            states_out.append(lag.reshape(-1))
+        if steps is not None:
+            states_out.append(lp.columns["accumulated"])
+    if "transit" in lp.columns:
+        states_in.append(lp.columns["transit_in"])
+        states_out.append(lp.columns["transit"])
+    if "commitment" in lp.columns:
+        states_in.append(lp.columns["commitment_in"])
+        states_out.append(lp.columns["commitment"])
+    return np.concatenate(states_in), np.concatenate(states_out)
 
 
 def _states(

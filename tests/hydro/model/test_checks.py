@@ -14,7 +14,7 @@ from pycobre.hydro.checks import check_case, require_sound
 from pycobre.hydro.model.config import Enumerated, GapRule, PolicyBoundary, PolicyConfig
 from pycobre.hydro.model.constraints import HydroBounds
 from pycobre.hydro.model.findings import Severity
-from pycobre.hydro.model.horizon import GraphNode, PolicyGraph, Transition
+from pycobre.hydro.model.horizon import PolicyGraph, Transition
 from pycobre.hydro.model.scenarios import (
     Correlation,
     CorrelationEntity,
@@ -76,12 +76,8 @@ ERRORS: list[tuple[dict[str, Any], str]] = [
     ({"policy_graph": graph(annual_discount_rate=-0.1)}, "a discount rate is not negative, got -0.1"),
     ({"policy_graph": graph(type="cyclic")}, "cyclic horizons are not supported yet"),
     (
-        {"policy_graph": graph(nodes=(GraphNode(id=0, stage_id=0),))},
-        "nodes of their own are not supported yet",
-    ),
-    (
         {"policy_graph": graph(transitions=(Transition(source_id=0, target_id=1, probability=0.5),))},
-        "probability 1 are not supported yet, got 0 → 1 with 0.5",
+        "transition 0 → 1: without nodes, a transition leads to the next stage with probability 1, got",
     ),
     (
         {"hydros": (hydro(0, filling=Filling(start_stage_id=0)),)},

@@ -46,6 +46,7 @@ def _real(name: str, unit: str, meaning: str) -> Column:
 
 _SCENARIO = _id("scenario_id", "simulated scenario, from 0")
 _STAGE = _id("stage_id", "stage, from 0")
+_NODE = _id("node_id", "node of the policy graph; without nodes of its own, the stage")
 _BLOCK = _id("block_id", "load block of the stage")
 _HOURS = _real("hours", "h", "length of the block")
 
@@ -96,6 +97,7 @@ SIMULATION_TABLES = (
         (
             _SCENARIO,
             _STAGE,
+            _NODE,
             _real("discount_factor", "1", "from this stage back to stage 0"),
             _real("stage_cost", "$", "immediate cost: the sum of the parts below"),
             _real("future_cost", "$", "value of the policy at the outgoing state"),
@@ -123,6 +125,7 @@ SIMULATION_TABLES = (
         (
             _SCENARIO,
             _STAGE,
+            _NODE,
             _BLOCK,
             _HOURS,
             _id("bus_id", ""),
@@ -139,6 +142,7 @@ SIMULATION_TABLES = (
         (
             _SCENARIO,
             _STAGE,
+            _NODE,
             _BLOCK,
             _HOURS,
             _id("hydro_id", ""),
@@ -173,6 +177,7 @@ SIMULATION_TABLES = (
         (
             _SCENARIO,
             _STAGE,
+            _NODE,
             _BLOCK,
             _HOURS,
             _id("hydro_id", ""),
@@ -188,6 +193,7 @@ SIMULATION_TABLES = (
         (
             _SCENARIO,
             _STAGE,
+            _NODE,
             _BLOCK,
             _HOURS,
             _id("thermal_id", ""),
@@ -202,6 +208,7 @@ SIMULATION_TABLES = (
         (
             _SCENARIO,
             _STAGE,
+            _NODE,
             _BLOCK,
             _HOURS,
             _id("line_id", ""),
@@ -217,6 +224,7 @@ SIMULATION_TABLES = (
         (
             _SCENARIO,
             _STAGE,
+            _NODE,
             _BLOCK,
             _HOURS,
             _id("ncs_id", ""),
@@ -232,6 +240,7 @@ SIMULATION_TABLES = (
         (
             _SCENARIO,
             _STAGE,
+            _NODE,
             _BLOCK,
             _HOURS,
             _id("contract_id", ""),
@@ -246,6 +255,7 @@ SIMULATION_TABLES = (
         (
             _SCENARIO,
             _STAGE,
+            _NODE,
             _BLOCK,
             _HOURS,
             _id("pumping_station_id", ""),
@@ -260,6 +270,7 @@ SIMULATION_TABLES = (
         (
             _SCENARIO,
             _STAGE,
+            _NODE,
             _BLOCK,
             _HOURS,
             _id("constraint_id", ""),

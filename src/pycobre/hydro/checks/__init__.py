@@ -1,7 +1,7 @@
 """Whether the parts of a case make sense together: references, coverage, physical sense, support.
 
 registry                        the list of checks and how they run
-references · coverage · scenarios · generic · history · seasons  nothing missing
+references · coverage · scenarios · generic · history · seasons · graph  nothing missing
 physical · limits · magnitudes · phases · plausible  sensible numbers
 support · no_effect             what is not modelled, and what changes nothing
 
@@ -17,6 +17,7 @@ from pycobre.errors import CaseError
 from pycobre.hydro.checks import (  # noqa: F401  (they register)
     coverage,
     generic,
+    graph,
     history,
     limits,
     magnitudes,

@@ -54,15 +54,6 @@ def horizon(stages: tuple[Stage, ...]) -> Findings:
             yield error(
                 COVERAGE, "block_ids", "stages", "blocks are numbered 0, 1, 2, …", entity=entity, value=found
             )
-        if stage.num_openings is None or stage.num_openings < 1:
-            yield error(
-                COVERAGE,
-                "num_openings",
-                "stages",
-                "num_openings is at least 1",
-                entity=entity,
-                value=stage.num_openings,
-            )
         if stage.sampling_method == "qmc_sobol" and (stage.num_openings or 1).bit_count() != 1:
             yield warning(
                 COVERAGE,

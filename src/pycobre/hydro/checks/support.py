@@ -23,17 +23,6 @@ def _refuse(section: str, what: str, **more: object) -> Finding:
 def graphs(policy_graph: PolicyGraph, stages: tuple[Stage, ...]) -> Findings:
     if policy_graph.type == "cyclic":
         yield _refuse("policy_graph", "cyclic horizons are", where="policy_graph.type")
-    if policy_graph.nodes:
-        yield _refuse("policy_graph", "policy graphs with nodes of their own are", where="policy_graph.nodes")
-        return
-    for arc in policy_graph.transitions:
-        if arc.target_id != arc.source_id + 1 or arc.probability != 1.0:
-            yield _refuse(
-                "policy_graph",
-                "transitions other than to the next stage with probability 1 are",
-                where="policy_graph.transitions",
-                value=f"{arc.source_id} → {arc.target_id} with {arc.probability}",
-            )
     for stage in stages:
         if stage.sampling_method == "selective":
             yield _refuse("stages", "selective sampling is", entity=f"stage {stage.id}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from pycobre._util.frozen import frozen
@@ -13,28 +12,16 @@ from pycobre.hydro.build import HydroModel, build_model
 from pycobre.hydro.files import identity
 from pycobre.hydro.model import Case
 from pycobre.hydro.model import config as settings
+from pycobre.hydro.model.graph import CaseGraph
 from pycobre.hydro.study.options import train_options
+from pycobre.hydro.study.samplers import CaseSampler
 from pycobre.hydro.study.system import system_of
 from pycobre.hydro.tables.case_tables import CaseTables
 from pycobre.hydro.tables.indicators import indicators, physical_warnings
-from pycobre.hydro.uncertainty.scenario_sampler import ScenarioSampler
 from pycobre.problem import Problem
-from pycobre.sddp import Paths, Record, TrainOptions
+from pycobre.sddp import Record, TrainOptions
 
-__all__ = ["CaseSampler", "CaseStudy", "study_of_case"]
-
-
-class CaseSampler:
-    """The forward draws of a case by its scenario source: in sample they are Cobre's own, bit for bit."""
-
-    def __init__(self, model: HydroModel, source: settings.ScenarioSource | None) -> None:
-        self._scenarios = ScenarioSampler(model, source)
-
-    def sample(self, iteration: int, first: int, count: int) -> Paths:
-        openings, values = self._scenarios.draw(iteration, first, count)
-        depth = openings.shape[1]
-        nodes = np.broadcast_to(np.arange(depth, dtype=np.int32), (count, depth)).copy()
-        return Paths(nodes, openings, np.full(count, depth, np.int32), values)
+__all__ = ["CaseStudy", "study_of_case"]
 
 
 @frozen(eq=False)
@@ -84,14 +71,15 @@ def study_of_case(case: Case, found: Mapping[str, Any] | None = None) -> CaseStu
         if isinstance(simulated, settings.SampledScenarios)
         else 1,
         checkpoint_iterations=config.policy.checkpointing.interval_iterations,
-        metadata=_metadata(case, model.seed, found or identity(case)),
+        metadata=_metadata(model, found or identity(case)),
         system=system_of(case),
     )
 
 
-def _metadata(case: Case, seed: int, found: Mapping[str, Any]) -> dict[str, Any]:
+def _metadata(model: HydroModel, found: Mapping[str, Any]) -> dict[str, Any]:
+    case = model.case
     return {
-        "seed": seed,
+        "seed": model.seed,
         **found,
         "entities": {
             "hydros": [[entity.id, entity.name] for entity in case.hydros],
@@ -104,4 +92,16 @@ def _metadata(case: Case, seed: int, found: Mapping[str, Any]) -> dict[str, Any]
             "generic_constraints": [[entity.id, entity.name] for entity in case.generic_constraints],
         },
         "stages": [{"id": stage.id, "label": stage.start_date.strftime("%Y-%m")} for stage in case.stages],
+        **_nodes(model.graph),
     }
+
+
+def _nodes(graph: CaseGraph) -> dict[str, Any]:
+    """The nodes of a case that has some of its own."""
+    if not graph.declared:
+        return {}
+    described = [
+        {"id": node.id, "stage_id": node.stage_id, "label": node.label, "scenario_id": node.scenario_id}
+        for node in graph.nodes
+    ]
+    return {"graph_nodes": described}

@@ -35,8 +35,8 @@ def train_options(model: HydroModel) -> TrainOptions:
     measures: dict[str, RiskMeasure] = {}
     stages = model.case.stages
     # A stage's measure weighs what it looks ahead to; that of the first also weighs its own openings.
-    for node, stage in zip(model.problem.nodes, stages, strict=True):
-        measures[node.name] = _measure(stage.risk_measure)
+    for node, t in zip(model.problem.nodes, model.graph.stage_of, strict=True):
+        measures[node.name] = _measure(stages[t].risk_measure)
     return TrainOptions(
         # Enumerated: every stage has one opening, so there is one trajectory.
         forward_passes=chosen.forward_passes if isinstance(chosen, settings.SampledPasses) else 1,

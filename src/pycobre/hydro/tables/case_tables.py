@@ -86,6 +86,7 @@ def _costs(s: StageView) -> Columns:
     return {
         "scenario_id": np.arange(s.first, s.first + s.count, dtype=np.int32),
         "stage_id": np.full(s.count, s.numbers.stage.id, np.int32),
+        "node_id": s.node_id,
         "discount_factor": s.discount,
         "stage_cost": s.stage_cost,
         "future_cost": s.future,
@@ -151,6 +152,7 @@ def _generic(s: StageView) -> Columns:
     return {
         "scenario_id": np.repeat(np.arange(s.first, s.first + s.count, dtype=np.int32), rows),
         "stage_id": np.full(s.count * rows, s.numbers.stage.id, np.int32),
+        "node_id": np.repeat(s.node_id, rows),
         "block_id": np.tile(np.array(ids, np.int32), s.count),
         "hours": np.tile(s.hours[places[:, 1]], s.count),
         "constraint_id": np.tile(places[:, 0].astype(np.int32), s.count),

@@ -36,6 +36,8 @@ class StageView:
         self._dual_place = {name: i for i, name in enumerate(simulation.row_names)}
         self._duals = simulation.row_dual[:, t]
         self.first, self.count = simulation.first, len(simulation)
+        self._node = simulation.node[:, t]
+        self.node_id = np.array([node.id for node in model.graph.nodes], np.int32)[self._node]
         self.discount, self.stage_cost = simulation.discount[:, t], simulation.stage_cost[:, t]
         self.future, self._opening = simulation.cost_to_go[:, t], simulation.opening[:, t]
         self._given = given
@@ -70,11 +72,20 @@ class StageView:
         """Upper bounds of a group of columns, as the noise of every scenario set them."""
         columns = self.lp.columns[group]
         bounds = np.broadcast_to(self.template.col_upper, self.x.shape).copy()
-        noise = self.model.problem.nodes[self.t].noise
-        values = noise.values[self._opening] if self._given is None else self._given
-        for i in np.flatnonzero(noise.plan.kind == Target.COL_UPPER).tolist():
-            bounds[:, noise.plan.col[i]] = values[:, i]
+        plan = self.model.noise[self.t].plan  # of all nodes of the stage
+        values = self._noise_values(len(plan)) if self._given is None else self._given
+        for i in np.flatnonzero(plan.kind == Target.COL_UPPER).tolist():
+            bounds[:, plan.col[i]] = values[:, i]
         return bounds[:, columns]
+
+    def _noise_values(self, places: int) -> F64:
+        """The patch vector of every scenario: of its node's opening."""
+        nodes = self.model.problem.nodes
+        values = np.zeros((self.count, places))
+        for node in np.unique(self._node).tolist():
+            here = self._node == node
+            values[here] = nodes[node].noise.values[self._opening[here]]
+        return values
 
     def table(self, ids: dict[str, list[int]], **columns: F64) -> Columns:
         """Long columns from arrays [scenarios, entities, blocks]; rows by scenario, block, entity.
@@ -93,6 +104,7 @@ class StageView:
         table: Columns = {
             "scenario_id": spread(np.arange(self.first, self.first + s, dtype=np.int32), 0),
             "stage_id": np.full(s * k * n, self.numbers.stage.id, np.int32),
+            "node_id": spread(self.node_id, 0),
             "block_id": spread(block_ids, 1),
             "hours": spread(self.hours, 1),
         }

@@ -1,16 +1,20 @@
-"""External scenarios as the model's own statistics: the opening tree is drawn around what they say."""
+"""External scenarios: their values by stage, and their statistics, around which the opening tree is drawn."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from pycobre._util.arrays import F64
+from pycobre.errors import CaseError
 from pycobre.hydro.model.case import Case
+from pycobre.hydro.model.horizon import Stage
 from pycobre.hydro.model.table import Table
 
-__all__ = ["with_external_statistics"]
+__all__ = ["external_values", "scenario_numbers", "with_external_statistics"]
 
 
 def with_external_statistics(case: Case) -> Case:
@@ -30,6 +34,37 @@ def with_external_statistics(case: Case) -> Case:
             stats = _replaced(getattr(case, section), table, key, value, mean, std)
             case = replace(case, **{section: stats})
     return case
+
+
+def scenario_numbers(table: Table, stage: Stage) -> list[int]:
+    """The ids of a stage's external scenarios, in order: that of row i of its values is the i-th."""
+    rows = getattr(table, "stage_id") == stage.id  # noqa: B009 (tables are of several types)
+    return sorted(set(getattr(table, "scenario_id")[rows].tolist()))  # noqa: B009
+
+
+def external_values(
+    table: Table, key: str, column: str, ids: list[int], stages: Sequence[Stage]
+) -> list[F64]:
+    """Values [scenarios, entities] of every stage; every entity must have every scenario."""
+    position = {entity: i for i, entity in enumerate(ids)}
+    found = []
+    for stage in stages:
+        rows = np.flatnonzero(getattr(table, "stage_id") == stage.id)  # noqa: B009
+        known = {s: i for i, s in enumerate(scenario_numbers(table, stage))}
+        rows = rows[[e in position for e in getattr(table, key)[rows].tolist()]]
+        numbers = getattr(table, "scenario_id")[rows]  # noqa: B009
+        values = np.full((len(known), len(ids)), np.nan)
+        where = [known[s] for s in numbers.tolist()]
+        values[where, [position[e] for e in getattr(table, key)[rows].tolist()]] = getattr(table, column)[
+            rows
+        ]
+        if not known or np.isnan(values).any():
+            raise CaseError(
+                f"external scenarios: stage {stage.id}: expected {column} of every {key} in every scenario, got "
+                f"{rows.size} values for {len(ids)} entities."
+            )
+        found.append(values)
+    return found
 
 
 def _replaced(stats: Any, table: Table, key: str, value: str, mean: str, std: str) -> Any:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from datetime import date, timedelta
 
+import numpy as np
+
 from pycobre._util.arrays import F64
 from pycobre.hydro.equations.index import Index
 from pycobre.hydro.equations.period_step import PeriodStep
@@ -15,7 +17,7 @@ from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.horizon import Stage
 from pycobre.hydro.uncertainty.observed_inflows import ObservedInflows
 
-__all__ = ["initial_accumulation", "period_numbers", "period_steps"]
+__all__ = ["after_stage", "initial_accumulation", "period_numbers", "period_steps"]
 
 
 def period_numbers(case: Case) -> list[int]:
@@ -38,6 +40,18 @@ def period_steps(case: Case, index: Index) -> tuple[PeriodStep, ...]:
         total = sum(days[i] for i in mine) + (0.0 if mine[0] else before)
         steps.append(PeriodStep(days[t], total, t == mine[-1]))
     return tuple(steps)
+
+
+def after_stage(lags: F64, sums: F64, inflow: F64, step: PeriodStep | None) -> tuple[F64, F64]:
+    """Lags [n, L, N] and what the period has seen [n, N] once a stage has had this inflow [n, N].
+
+    Without a step the stage is a period of its own.
+    """
+    step = PeriodStep(1.0, 1.0, True) if step is None else step
+    sums = inflow * step.days + (0.0 if step.whole else sums)
+    if not step.last:
+        return lags, sums
+    return np.concatenate([(sums / step.total)[:, None], lags[:, :-1]], axis=1), np.zeros_like(sums)
 
 
 def initial_accumulation(case: Case, index: Index) -> F64:

@@ -11,15 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre._util.arrays import F64, I32, I64
-from pycobre.errors import CaseError
-from pycobre.hydro.equations.period_step import PeriodStep
 from pycobre.hydro.model.config import ClassScheme, ScenarioSource
-from pycobre.hydro.model.table import Table
+from pycobre.hydro.uncertainty.external import external_values
 from pycobre.hydro.uncertainty.history import history_windows
 from pycobre.hydro.uncertainty.inflows import initial_lags
 from pycobre.hydro.uncertainty.model import NoiseModel
 from pycobre.hydro.uncertainty.out_of_sample import OutOfSampleNoise
-from pycobre.hydro.uncertainty.periods import initial_accumulation
+from pycobre.hydro.uncertainty.periods import after_stage, initial_accumulation
 from pycobre.stochastic import streams
 
 __all__ = ["ScenarioSampler"]
@@ -46,15 +44,19 @@ class ScenarioSampler:
         self._inflows = self._inflow_scenarios()
         layout, case = model.layout, model.case
         self._loads = (
-            _by_stage(
-                case.external_loads, "bus_id", "value_mw", [case.buses[b].id for b in layout.buses], model
+            external_values(
+                case.external_loads,
+                "bus_id",
+                "value_mw",
+                [case.buses[b].id for b in layout.buses],
+                case.stages,
             )
             if self._scheme["load"] == "external"
             else None
         )
         sources = [case.non_controllable_sources[r].id for r in layout.sources]
         self._sources = (
-            _by_stage(case.external_sources, "ncs_id", "availability_factor", sources, model)
+            external_values(case.external_sources, "ncs_id", "availability_factor", sources, case.stages)
             if self._scheme["ncs"] == "external"
             else None
         )
@@ -126,7 +128,8 @@ class ScenarioSampler:
         match self._scheme["inflow"]:
             case "external":
                 ids = [hydro.id for hydro in model.case.hydros]
-                return _by_stage(model.case.external_inflows, "hydro_id", "value_m3s", ids, model)
+                table = model.case.external_inflows
+                return external_values(table, "hydro_id", "value_m3s", ids, model.case.stages)
             case "historical":
                 # The inflows are replayed after the study's own past: a window needs none before it.
                 windows = history_windows(model.case, model.index, self._source)
@@ -147,12 +150,11 @@ class ScenarioSampler:
         lags = np.repeat(initial_lags(model.case, model.index, model.par.order)[None], scenarios.size, axis=0)
         rest = np.empty_like(inflow)
         sums = np.repeat(initial_accumulation(model.case, model.index)[None], scenarios.size, axis=0)
-        for t, step in enumerate(model.periods or [PeriodStep(1.0, 1.0, True)] * inflow.shape[1]):
+        for t in range(inflow.shape[1]):
             rest[:, t] = inflow[:, t] - (model.par.psi[t] * lags).sum(axis=1)
-            sums = inflow[:, t] * step.days + (0.0 if step.whole else sums)
-            if step.last:
-                lags = np.concatenate([(sums / step.total)[:, None], lags[:, :-1]], axis=1)
-                sums = np.zeros_like(sums)
+            lags, sums = after_stage(
+                lags, sums, inflow[:, t], None if model.periods is None else model.periods[t]
+            )
         return rest
 
 
@@ -161,26 +163,3 @@ def _pick(hashes: NDArray[np.uint64], tables: list[F64]) -> list[NDArray[np.intp
     most = max(table.shape[0] for table in tables)
     number = (hashes % np.uint64(most)).astype(np.intp)
     return [number % table.shape[0] for table in tables]
-
-
-def _by_stage(table: Table, key: str, column: str, ids: list[int], model: NoiseModel) -> list[F64]:
-    """Values [scenarios, entities] of every stage; every entity must have every scenario."""
-    position = {entity: i for i, entity in enumerate(ids)}
-    found = []
-    for stage in model.case.stages:
-        rows = np.flatnonzero(getattr(table, "stage_id") == stage.id)  # noqa: B009
-        rows = rows[[e in position for e in getattr(table, key)[rows].tolist()]]
-        numbers = getattr(table, "scenario_id")[rows]  # noqa: B009
-        known = {s: i for i, s in enumerate(sorted(set(numbers.tolist())))}
-        values = np.full((len(known), len(ids)), np.nan)
-        where = [known[s] for s in numbers.tolist()]
-        values[where, [position[e] for e in getattr(table, key)[rows].tolist()]] = getattr(table, column)[
-            rows
-        ]
-        if not known or np.isnan(values).any():
-            raise CaseError(
-                f"external scenarios: stage {stage.id}: expected {column} of every {key} in every scenario, got "
-                f"{rows.size} values for {len(ids)} entities."
-            )
-        found.append(values)
-    return found
