@@ -25,6 +25,7 @@ origin         what a run was made from, by which a resumed run notices a change
 report         what a run returns
 failures       from an exception to an exit code and a hint
 streams        standard streams that are closed or that nobody reads
+wording        amounts, durations and counts for people
 results        a result directory: tables, files
 answers        questions about cases and runs, answered from their files
 cli            the command line

@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pycobre.app.wording import amount, duration, percent
 from pycobre.events import (
     CheckpointWritten,
     Event,
@@ -20,7 +21,7 @@ from pycobre.events import (
     WarningRaised,
 )
 
-__all__ = ["Progress", "amount", "counted", "duration", "row"]
+__all__ = ["Progress", "row"]
 
 SHOWN = 10
 
@@ -79,37 +80,6 @@ class Progress:
         return mean * (self.limit - self.iteration)
 
 
-def amount(value: float) -> str:
-    """A cost in at most 15 characters: cents while they matter, then whole units, then powers of ten."""
-    return f"{value:,.2f}" if abs(value) < 1e6 else f"{value:,.0f}" if abs(value) < 1e11 else f"{value:.6e}"
-
-
-def counted(count: int, one: str, many: str | None = None) -> str:
-    """A number of things in words."""
-    return f"{count} {one if count == 1 else many or f'{one}s'}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people write them."""
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return (
-        f"{hours}:{minutes:02d}:{rest:02d}"
-        if hours
-        else f"{minutes}:{rest:02d} min"
-        if minutes
-        else f"{rest} s"
-    )
-
-
-def _percent(share: float) -> str:
-    """A gap in at most 8 characters: hundredths while they matter, then tenths, then whole percents, then nothing."""
-    digits = next((digits for limit, digits in ((1.0, 2), (10.0, 1), (100.0, 0)) if abs(share) < limit), None)
-    return "–" if digits is None else f"{100 * share:.{digits}f} %"
-
-
 def row(event: IterationFinished) -> tuple[str, ...]:
     """One iteration as cells: iteration, bounds, gap, cuts, LPs per second, time."""
     rate = event.lp_solves / event.elapsed_s if event.elapsed_s > 0 else 0.0
@@ -117,7 +87,7 @@ def row(event: IterationFinished) -> tuple[str, ...]:
         str(event.iteration),
         amount(event.lower_bound),
         amount(event.upper_bound),
-        _percent(event.gap),
+        percent(event.gap),
         f"{event.cuts_active}",
         f"{rate:,.0f}",
         duration(event.total_s),

@@ -7,9 +7,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pycobre.app.cli.progress import amount
 from pycobre.app.results.directory import Results, list_runs
 from pycobre.app.results.layout import RECORD, default_output
+from pycobre.app.wording import amount
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -14,8 +14,9 @@ import time
 from contextlib import suppress
 from typing import IO, Any, Protocol
 
-from pycobre.app.cli.progress import Progress, amount, counted, duration, row
+from pycobre.app.cli.progress import Progress, row
 from pycobre.app.streams import discard, print_error
+from pycobre.app.wording import amount, counted, duration
 from pycobre.events import Event, IterationFinished, SimulationFinished, TrainingStarted, WarningRaised
 
 __all__ = ["JsonLines", "LineScreen", "LiveScreen", "Screen", "Silent", "screen_for"]

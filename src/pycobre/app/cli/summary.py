@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pycobre.app.cli.progress import amount, counted, duration
 from pycobre.app.report import Report
 from pycobre.app.request import CaseSource, Request
+from pycobre.app.wording import amount, counted, duration
 from pycobre.hydro.uncertainty.tree import tree_seed
 from pycobre.sddp.timing import sums_by_rank
 

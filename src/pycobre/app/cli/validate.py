@@ -7,8 +7,8 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
-from pycobre.app.cli.progress import counted
 from pycobre.app.failures import files_absent, findings_hint
+from pycobre.app.wording import counted
 from pycobre.hydro.model.findings import Finding, Severity
 
 INVALID = 1

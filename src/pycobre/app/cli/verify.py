@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from pycobre.app.cli.progress import duration
 from pycobre.app.results.directory import Results, open_results
 from pycobre.app.results.schemas import SIMULATION_TABLES
+from pycobre.app.wording import duration
 from pycobre.comm import available_backends
 from pycobre.errors import OptionError, OutputError
 

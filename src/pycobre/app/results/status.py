@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
 from pycobre._util.frozen import frozen
 from pycobre.app.results.files import read_json
@@ -85,10 +87,27 @@ def read_status(directory: str | os.PathLike[str]) -> RunStatus | None:
         status = RunStatus(**document)
     except TypeError as cause:
         raise OutputError(f"{path}: expected the fields of a status, got others: {cause}.") from cause
+    for name, kinds in _kinds().items():
+        if not isinstance(document.get(name), kinds) and name in document:
+            raise OutputError(
+                f"{path}: {name}: expected {kinds[0].__name__}, got {document[name]!r:.60}. "
+                "Use the pycobre that wrote it."
+            )
     if status.state == RUNNING and owner_of(directory) is None:
         document["state"] = LOST
         return RunStatus(**document)
     return status
+
+
+@cache
+def _kinds() -> dict[str, tuple[type[Any], ...]]:
+    """The types that JSON may give each field; a number that is not finite is null."""
+    found = {}
+    for name, hint in get_type_hints(RunStatus).items():
+        parts = get_args(hint) if get_origin(hint) is UnionType else (hint,)
+        kinds = [get_origin(part) or part for part in parts]
+        found[name] = (*kinds, int, NoneType) if float in kinds else tuple(kinds)
+    return found
 
 
 def status_schema() -> dict[str, Any]:
