@@ -13,6 +13,7 @@ HEAVY = {
     "highspy",
     "pyarrow",
     "rich",
+    "textual",
     "scipy",
     "pandas",
     "matplotlib",

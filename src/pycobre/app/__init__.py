@@ -28,6 +28,7 @@ streams        standard streams that are closed or that nobody reads
 wording        amounts, durations and counts for people
 results        a result directory: tables, files
 answers        questions about cases and runs, answered from their files
+tui            watching runs in a terminal
 cli            the command line
 plot           reports and figures
 """

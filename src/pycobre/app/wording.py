@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-__all__ = ["amount", "counted", "duration", "percent"]
+__all__ = ["age", "amount", "counted", "duration", "percent"]
+
+
+def age(seconds: float) -> str:
+    """How long ago, in its largest unit; a dash where it is not known."""
+    if seconds != seconds:
+        return "–"
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def amount(value: float) -> str:

@@ -7,8 +7,8 @@ To add a command, write `cli/<name>.py` with
 
 and give it a line in `COMMANDS`. An exception becomes an exit code and a hint in one place (`app.failures`).
 
-commands   init, run, validate, schema, import_, migrate, simulate, runs, report, compare, verify, doctor, replay,
-           version
+commands   init, run, validate, schema, import_, migrate, simulate, runs, watch, report, compare, verify, doctor,
+           replay, version
 parser     the argument parser and its hints
 display    what a run prints: header, events, summary
 screen     the events as a live table, plain lines or JSON lines
@@ -43,6 +43,7 @@ COMMANDS = {
     "migrate": "write a case of the 0.5 form in the 0.18 form",
     "simulate": "simulate a trained policy on a case",
     "runs": "list the runs in a result directory",
+    "watch": "watch runs in a terminal: bounds, ranks, messages, results",
     "report": "write an HTML report of a run, and its figures as PNG",
     "compare": "compare two runs bit by bit and report the differences",
     "verify": "run a case on all backends and compare the results bit by bit",
@@ -60,6 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     open_standard_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     arguments = _parser(words).parse(words)
+    arguments.words = words
     warnings.showwarning = lambda message, *rest: print_error(f"warning: {message}")
     command = _command(arguments.command)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -57,6 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--restarts", type=int, default=0, metavar="N", help="restarts with --resume after a lost worker (0)"
     )
     parser.add_argument(
+        "--tui", action="store_true", help="watch the run in the terminal; leaving does not end it"
+    )
+    parser.add_argument(
         "--checkpoint-minutes", type=float, metavar="T", help="minutes between checkpoints (2)"
     )
 
@@ -78,7 +82,26 @@ def add_setting_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the case; 130 when it was interrupted and stopped after an iteration."""
-    return run_command(arguments, _request)
+    return _in_app(arguments) if arguments.tui else run_command(arguments, _request)
+
+
+def _in_app(arguments: argparse.Namespace) -> int:
+    """The same command without `--tui` in a process of its own, and the app in this one."""
+    from pycobre.app.tui.session import run_in_app
+    from pycobre.comm.select import announced_size
+
+    check_counts(arguments)
+    if arguments.format != "human":
+        raise OptionError(f"--tui: expected --format human, got {arguments.format}. Leave one of them out.")
+    announced = announced_size(os.environ)
+    if announced is not None:
+        raise OptionError(
+            f"--tui: expected a run that this command starts, got one of a job: {announced[0]} announces "
+            f"{announced[1]} ranks. Leave --tui out, and use `pycobre watch DIR` from a terminal."
+        )
+    words = [word for word in arguments.words if not (len(word) > 3 and "--tui".startswith(word))]
+    output = arguments.output or default_output(arguments.case)
+    return run_in_app([*words, *([] if arguments.quiet else ["--quiet"])], output)
 
 
 def run_command(arguments: argparse.Namespace, make_request: Callable[[argparse.Namespace], Request]) -> int:

@@ -15,7 +15,7 @@ from pycobre.sddp.timing import sums_by_rank
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["QUANTILES", "Band", "Summary", "summarise"]
+__all__ = ["QUANTILES", "Band", "Summary", "cube_of", "summarise"]
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 
@@ -92,24 +92,36 @@ def _costs(results: Results) -> tuple[F64, dict[str, F64], list[int]]:
     return total, parts, [int(stage) for stage in stages]
 
 
-def _bands(table: pa.Table, key: str, value: str, names: dict[int, str], *, weigh: bool) -> list[Band]:
-    """Quantiles over scenarios per entity and stage; blocks are averaged by hours, or the last is taken."""
-    entity = table[key].to_numpy()
+def cube_of(
+    table: pa.Table, key: str, value: str, *, stage: str = "stage_id", weigh: bool
+) -> tuple[NDArray[Any], NDArray[Any], F64]:
+    """Entities, stages, and a value by entity, stage and scenario.
+
+    Blocks are averaged by their hours, or the last one is taken. An empty `key` is a table without entities.
+    """
+    scenario = table["scenario_id"].to_numpy()
+    entity = table[key].to_numpy() if key else np.zeros(len(scenario), np.int64)
     entities, entity_at = np.unique(entity, return_inverse=True)
-    scenarios, scenario_at = np.unique(table["scenario_id"].to_numpy(), return_inverse=True)
-    stages, stage_at = np.unique(table["stage_id"].to_numpy(), return_inverse=True)
+    scenarios, scenario_at = np.unique(scenario, return_inverse=True)
+    stages, stage_at = np.unique(table[stage].to_numpy(), return_inverse=True)
     values = table[value].to_numpy()
     shape = (entities.size, stages.size, scenarios.size)
+    if not values.size:
+        return entities, stages, np.zeros(shape)
     cell = np.ravel_multi_index((entity_at, stage_at, scenario_at), shape)
     if weigh:
         hours = table["hours"].to_numpy()
         count = int(np.prod(shape))
-        cube = (_sums(cell, values * hours, count) / np.maximum(_sums(cell, hours, count), 1e-300)).reshape(
-            shape
-        )
-    else:
-        cube = np.zeros(shape)
-        cube.reshape(-1)[cell] = values
+        weight = np.maximum(_sums(cell, hours, count), 1e-300)
+        return entities, stages, (_sums(cell, values * hours, count) / weight).reshape(shape)
+    cube = np.zeros(shape)
+    cube.reshape(-1)[cell] = values
+    return entities, stages, cube
+
+
+def _bands(table: pa.Table, key: str, value: str, names: dict[int, str], *, weigh: bool) -> list[Band]:
+    """Quantiles over scenarios per entity and stage."""
+    entities, _, cube = cube_of(table, key, value, weigh=weigh)
     quantiles = np.quantile(cube, QUANTILES, axis=2)
     return [
         Band(int(number), names.get(int(number), str(number)), quantiles[:, i])
