@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from pycobre.app.cli.progress import counted
+from pycobre.app.wording import counted
 from pycobre.hydro.model.findings import Severity
 
 INVALID = 1
