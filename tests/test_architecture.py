@@ -110,7 +110,15 @@ IMPORTS: dict[str, set[str]] = {
         "problem",
         "sddp",
     },
-    "hydro.tables": {"_util", "hydro", "hydro.equations", "sddp", "solver"},
+    "hydro.tables": {
+        "_util",
+        "hydro",
+        "hydro.equations",
+        "hydro.uncertainty",
+        "sddp",
+        "solver",
+        "stochastic",
+    },
     "hydro.uncertainty": {
         "_util",
         "errors",

@@ -112,6 +112,15 @@ class Output:
 
         self._do(write)
 
+    def model(self, tables: Callable[[], Mapping[str, Columns]]) -> None:
+        """Write the tables of what is random; rank 0 alone makes them."""
+
+        def write(root: Path) -> None:
+            for name, columns in tables().items():
+                write_table(root, _TABLES[name], columns)
+
+        self._do(write)
+
     def policy(self, policy: Policy) -> None:
         def write(root: Path) -> None:
             path = policy_file(root)

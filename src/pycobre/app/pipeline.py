@@ -98,6 +98,7 @@ def _execute(
         tables.update(training_tables(outcome))
         metadata.update(_training_metadata(outcome, faults))
         output.tables(tables)
+        output.model(study.model_tables)
         output.policy(policy)
     stopped = metadata.get("termination_reason") == "interrupted"
     if study.simulate and study.scenarios and not stopped and not _asked_to_stop(comm, should_stop):

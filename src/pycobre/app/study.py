@@ -41,6 +41,7 @@ class Study:
     indicators: Indicators = lambda tables, scenarios: ({}, [])
     """Of all simulated tables: figures for the metadata, and warnings."""
     system: Mapping[str, Any] = field(default_factory=dict)  #: what is studied, as JSON values
+    model_tables: Callable[[], dict[str, Columns]] = dict  #: of what is random
 
 
 class StudySource(Protocol):
@@ -72,6 +73,8 @@ class StudySource(Protocol):
     def indicators(self) -> Indicators: ...
     @property
     def system(self) -> Mapping[str, Any]: ...
+    @property
+    def model_tables(self) -> Callable[[], dict[str, Columns]]: ...
 
 
 def make_study(request: Request) -> Study:

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from pycobre.app.results.files import write_json, write_manifest, write_table
-from pycobre.app.results.schemas import CONVERGENCE, SIMULATION_TABLES, TIMING
+from pycobre.app.results.schemas import CONVERGENCE, MODEL_TABLES, SIMULATION_TABLES, TIMING
 
 HOURS = (200.0, 530.0)
 
@@ -32,6 +32,7 @@ def write_run(root: Path, *, hydros: int = 3, simulated: bool = True, length: in
     )
     write_table(root, TIMING, timing)
     if simulated:
+        _write_model(root, hydros, stages)
         for table in SIMULATION_TABLES:
             blocks = (0,) if table.name == "costs" else (0, 1)
             keys = np.array(list(product(range(scenarios), range(stages), blocks, range(hydros))))
@@ -65,3 +66,25 @@ def write_run(root: Path, *, hydros: int = 3, simulated: bool = True, length: in
     )
     write_manifest(root)
     return root
+
+
+def _write_model(root: Path, hydros: int, stages: int) -> None:
+    """An inflow model of order 2 in every second stage; the tests' probabilities are 0.1, 0.2, ..."""
+    plant, stage = (index.ravel() for index in np.indices((hydros, stages)))
+    pairs = np.array([(i, j) for i in range(hydros) for j in range(i + 1, hydros)]).reshape(-1, 2)
+    for table in MODEL_TABLES:
+        rows = {"inflow_correlations": len(pairs), "inflow_tests": 9}.get(table.name, plant.size)
+        columns = {c.name: np.full(rows, 0.25) for c in table.columns}
+        if table.name == "inflow_correlations":
+            columns.update(stage_id=np.zeros(rows), hydro_id=pairs[:, 0], other_hydro_id=pairs[:, 1])
+        elif table.name == "inflow_tests":
+            columns.update(
+                hydro_id=np.zeros(rows), season_id=np.arange(rows), whiteness_p=np.linspace(0.9, 0.1, 9)
+            )
+        else:
+            columns.update(hydro_id=plant, stage_id=stage)
+        if "order" in columns:
+            columns["order"] = 2 * (np.arange(rows) % 2)
+        if table.name == "inflow_moments":
+            columns.update(openings_mean_m3s=100.0 * plant + stage, history_std_m3s=np.full(rows, 7.0))
+        write_table(root, table, columns)

@@ -44,6 +44,18 @@ def test_scenario_costs_are_discounted_totals(tmp_path: Path) -> None:
     assert summarise(results).scenario_costs == pytest.approx(expected, rel=1e-12)
 
 
+def test_the_inflow_model_is_shown_as_its_tables_say(tmp_path: Path) -> None:
+    picture = summarise(open_results(write_run(tmp_path))).inflow
+    assert picture.plants[1] == "PLANT </script> 1"
+    assert picture.orders.tolist() == [[0, 2] * 6] * 3
+    assert picture.correlation.tolist() == [[1.0, 0.25, 0.25], [0.25, 1.0, 0.25], [0.25, 0.25, 1.0]]
+    assert picture.whiteness == pytest.approx(np.arange(1, 10) / 10)
+    assert [plant.openings[0, 3] for plant in picture.moments] == [3.0, 103.0, 203.0]
+    assert set(picture.moments[2].history[1]) == {7.0}
+    (tmp_path / "stochastic" / "inflow_models.parquet").unlink()
+    assert summarise(open_results(tmp_path)).inflow.plants == []
+
+
 def test_the_page_is_self_contained_and_its_data_is_quoted(tmp_path: Path) -> None:
     text = page(summarise(open_results(write_run(tmp_path))))
     assert not re.findall(r"<(?:script|link|img)[^>]+(?:src|href)=\"?https?:", text)
@@ -58,6 +70,7 @@ def test_png_pictures_are_written(tmp_path: Path) -> None:
     write_report(write_run(tmp_path, hydros=21))
     names = {path.name for path in (tmp_path / "plots").iterdir()}
     assert {"convergence.png", "costs.png", "storage_1.png", "storage_2.png", "marginal_cost_1.png"} <= names
+    assert {"inflow_model.png", "inflow_1.png", "inflow_2.png"} <= names
     assert all(path.read_bytes()[:4] == b"\x89PNG" for path in (tmp_path / "plots").iterdir())
 
 
@@ -106,9 +119,20 @@ def test_a_browser_draws_every_plot_without_an_error(width: int, tmp_path: Path)
     report = write_report(write_run(tmp_path / "run"), png=False)
     dom, log = dumped(report, width, tmp_path / "profile")
     assert 'data-drawn="yes"' in dom
-    assert dom.count("main-svg") >= 8
+    assert dom.count("main-svg") >= 12
     assert "CONSOLE" not in log, log
-    for section in ("convergence", "costs", "parts", "storage", "hydro", "thermal", "price", "timing"):
+    inflow = ("moments", "orders", "correlation", "tests")
+    for section in (
+        "convergence",
+        "costs",
+        "parts",
+        "storage",
+        "hydro",
+        "thermal",
+        "price",
+        "timing",
+        *inflow,
+    ):
         assert f'<section id="{section}">' in dom
 
 
@@ -118,6 +142,7 @@ def test_a_run_without_simulation_shows_what_it_has(tmp_path: Path) -> None:
     assert "CONSOLE" not in log, log
     assert '<section id="convergence">' in dom
     assert '<section id="storage">' not in dom
+    assert '<section id="moments">' not in dom
 
 
 def test_a_short_run_has_no_half_iterations(tmp_path: Path) -> None:
@@ -166,14 +191,14 @@ def test_the_page_fits_a_phone(tmp_path: Path) -> None:
     found = json.loads(html.unescape(text[1]))
     assert (found["width"], found["drawn"]) == (PHONE, "yes")
     assert found["scrolls"] == PHONE, "the page scrolls sideways"
-    assert len(found["sections"]) == 9
+    assert len(found["sections"]) == 13
     assert len({tuple(box) for box in found["sections"]}) == 1, "the sections stand one below the other"
     assert len({left for left, _ in found["facts"]}) == 2, "the figures stand in two columns"
     (left, right) = found["sections"][0]
     assert 0 <= left < 20
     assert PHONE - 20 < right <= PHONE
-    assert len(found["choices"]) == 5
-    assert len(found["plots"]) >= 8
+    assert len(found["choices"]) == 6
+    assert len(found["plots"]) >= 12
     for part in ("plots", "choices", "texts", "cells"):
         assert found[part], part
         for box in found[part]:

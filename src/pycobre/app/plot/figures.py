@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from pycobre.app.plot.inflow import Moments
+from pycobre.app.plot.inflow_figures import draw_model, draw_moments, has_model
 from pycobre.app.plot.summary import Band, Summary
 from pycobre.errors import OutputError
 
 __all__ = ["write_figures"]
 
+T = TypeVar("T")
 BLUE, ORANGE = "#1769aa", "#d9822b"
 DPI = 110
 ROWS, COLUMNS = 5, 4
@@ -43,23 +46,38 @@ def write_figures(summary: Summary, directory: Path) -> list[Path]:
         save(
             "timing", lambda figure: _timing(figure, summary), (8.0, 1.6 + 0.45 * len(summary.timing["rank"]))
         )
+    if has_model(summary.inflow):
+        save("inflow_model", lambda figure: draw_model(figure, summary.inflow), (15.0, 4.8))
+    for suffix, plants in _pages(summary.inflow.moments):
+
+        def draw_page(figure: Any, plants: list[Moments] = plants) -> None:
+            draw_moments(figure, plants, summary.inflow.stages)
+
+        save(f"inflow{suffix}", draw_page, _page_size(len(plants)))
     for name, bands, title, unit in (
         ("storage", summary.storage, "Storage at the end of the stage", "hm³"),
         ("hydro_generation", summary.hydro_generation, "Hydro generation", "MW"),
         ("thermal_generation", summary.thermal_generation, "Thermal generation", "MW"),
         ("marginal_cost", summary.marginal_cost, "Marginal cost of energy", "$/MWh"),
     ):
-        per_page = ROWS * COLUMNS
-        for number, first in enumerate(range(0, len(bands), per_page)):
-            part = bands[first : first + per_page]
-            suffix = f"_{number + 1}" if len(bands) > per_page else ""
+        for suffix, part in _pages(bands):
 
             def draw(figure: Any, part: list[Band] = part, title: str = title, unit: str = unit) -> None:
                 _grid(figure, part, summary.stages, title, unit)
 
-            rows = -(-len(part) // COLUMNS)
-            save(f"{name}{suffix}", draw, (max(6.0, 3.6 * min(COLUMNS, len(part))), 0.9 + 2.4 * rows))
+            save(f"{name}{suffix}", draw, _page_size(len(part)))
     return written
+
+
+def _pages(entities: list[T]) -> Iterator[tuple[str, list[T]]]:
+    """As many entities as fit one picture, and what its file's name ends with."""
+    per_page = ROWS * COLUMNS
+    for number, first in enumerate(range(0, len(entities), per_page)):
+        yield f"_{number + 1}" if len(entities) > per_page else "", entities[first : first + per_page]
+
+
+def _page_size(entities: int) -> tuple[float, float]:
+    return max(6.0, 3.6 * min(COLUMNS, entities)), 0.9 + 2.4 * -(-entities // COLUMNS)
 
 
 def _style(axes: Any) -> None:

@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre._util.files import write_atomically
+from pycobre.app.plot.inflow import InflowPicture
 from pycobre.app.plot.summary import QUANTILES, Band, Summary, summarise
 from pycobre.app.results.directory import open_results
 from pycobre.errors import OutputError
 
 __all__ = ["page", "write_report"]
 
+_KINDS = ("history", "openings")
 _TOGETHER = "\u00a0"  # a space at which no line is broken
 
 
@@ -96,6 +98,22 @@ def _data(summary: Summary) -> dict[str, Any]:
         "thermal": _bands(summary.thermal_generation),
         "price": _bands(summary.marginal_cost),
         "timing": {name: _rounded(values) for name, values in summary.timing.items()},
+        "inflow": _inflow(summary.inflow),
+    }
+
+
+def _inflow(picture: InflowPicture) -> dict[str, Any]:
+    return {
+        "plants": picture.plants,
+        "stages": picture.stages,
+        "orders": picture.orders.tolist(),
+        "correlation": [[round(value, 2) for value in row] for row in picture.correlation.tolist()],
+        "moments": [
+            {"name": each.name, **{kind: [_rounded(row) for row in getattr(each, kind)] for kind in _KINDS}}
+            for each in picture.moments
+        ],
+        "whiteness": _rounded(picture.whiteness),
+        "normality": _rounded(picture.normality),
     }
 
 

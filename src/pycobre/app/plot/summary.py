@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pycobre._util.arrays import F64
+from pycobre.app.plot.inflow import InflowPicture, inflow_picture
 from pycobre.app.results.directory import Results
 from pycobre.sddp.timing import sums_by_rank
 
@@ -43,6 +44,7 @@ class Summary:
     thermal_generation: list[Band]
     marginal_cost: list[Band]
     timing: dict[str, F64]
+    inflow: InflowPicture = field(default_factory=InflowPicture)
 
 
 def summarise(results: Results) -> Summary:
@@ -70,6 +72,7 @@ def summarise(results: Results) -> Summary:
         thermal_generation=bands("thermals", "thermal_id", "generation_mw", weigh=True),
         marginal_cost=bands("buses", "bus_id", "marginal_cost", weigh=True),
         timing=_timing(_columns(results.timing)) if results.trained else {},
+        inflow=inflow_picture(results),
     )
 
 

@@ -12,7 +12,14 @@ from pycobre.app.results.event_log import read_events
 from pycobre.app.results.files import read_json, read_table
 from pycobre.app.results.layout import MANIFEST, METADATA, PREVIOUS, RECORD, default_output, policy_file
 from pycobre.app.results.record import RunRecord, read_record
-from pycobre.app.results.schemas import CONVERGENCE, PROBLEM_TABLES, SIMULATION_TABLES, TIMING, Table
+from pycobre.app.results.schemas import (
+    CONVERGENCE,
+    MODEL_TABLES,
+    PROBLEM_TABLES,
+    SIMULATION_TABLES,
+    TIMING,
+    Table,
+)
 from pycobre.app.results.status import RunStatus, read_status
 from pycobre.errors import OutputError
 
@@ -21,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Results", "list_runs", "open_results"]
 
+_MODEL = {table.name: table for table in MODEL_TABLES}
 _BY_NAME = {table.name: table for table in (*SIMULATION_TABLES, *PROBLEM_TABLES)}
 
 
@@ -81,6 +89,17 @@ class Results:
                 f"{str(simulated)[:12]}. Simulate the policy again with `pycobre simulate`."
             )
         return read_table(self.directory, _BY_NAME[name])
+
+    @property
+    def modelled(self) -> tuple[str, ...]:
+        """Names of the tables about the inflow model that are there."""
+        return tuple(name for name, table in _MODEL.items() if self._has(table))
+
+    def model(self, name: str) -> pa.Table:
+        """One table about the inflow model, such as `inflow_coefficients` or `inflow_tests`."""
+        if name not in _MODEL:
+            raise OutputError(f"there is no model table {name!r}. Choose one of: {', '.join(_MODEL)}.")
+        return read_table(self.directory, _MODEL[name])
 
     @property
     def policy_path(self) -> Path:

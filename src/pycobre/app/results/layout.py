@@ -8,7 +8,7 @@ manifest.json         size and hash of every result file; written last
 control.jsonl         what other processes ask of the run
 case.json             what the run was made from
 study.json            its settings, and the system that is studied, for those who watch
-policy/ training/ simulation/ checkpoints/ failed/
+policy/ training/ stochastic/ simulation/ checkpoints/ failed/
 report.html plots/    written by `pycobre report`
 previous/ID/          an earlier run, whole
 .lock                 the process that writes here
@@ -53,7 +53,7 @@ CONTROL = "control.jsonl"
 #: What a simulation replaces.
 SIMULATION = (MANIFEST, "simulation", "report.html", "plots")
 #: What a run leaves besides what it could be resumed from.
-RESULTS = (*SIMULATION, METADATA, "training", "policy")
+RESULTS = (*SIMULATION, METADATA, "training", "stochastic", "policy")
 #: All of a run, the record last: while it is there, the rest still has to be moved.
 RUN = (*RESULTS, CHECKPOINTS, ORIGIN, STUDY, "failed", CONTROL, EVENTS, STATUS, RECORD)
 

@@ -9,7 +9,16 @@ from __future__ import annotations
 
 from pycobre._util.frozen import frozen
 
-__all__ = ["CONVERGENCE", "PROBLEM_TABLES", "SIMULATION_TABLES", "TABLES", "TIMING", "Column", "Table"]
+__all__ = [
+    "CONVERGENCE",
+    "MODEL_TABLES",
+    "PROBLEM_TABLES",
+    "SIMULATION_TABLES",
+    "TABLES",
+    "TIMING",
+    "Column",
+    "Table",
+]
 
 
 @frozen()
@@ -88,6 +97,88 @@ TIMING = Table(
         Column("rejected_answers", "int64", "", "answers of HiGHS that failed the certificate, solved again"),
     ),
 )
+
+_HYDRO = _id("hydro_id", "")
+_OF_HISTORY = "of the season's years in the history"
+_OF_OPENINGS = "over all paths of openings, from the observed lags; negative inflows left as they are"
+
+MODEL_TABLES = (
+    Table(
+        "inflow_models",
+        "stochastic/inflow_models.parquet",
+        "The inflow model that the study uses, given or fitted: one row per plant and stage.",
+        (
+            _HYDRO,
+            _STAGE,
+            _id("order", "largest lag with a coefficient"),
+            _real("mean_m3s", "m3/s", "seasonal mean"),
+            _real("std_m3s", "m3/s", "seasonal deviation"),
+            _real("base_m3s", "m3/s", "constant: inflow = base + Σ psi·lag + noise_std·noise"),
+            _real("noise_std_m3s", "m3/s", "deviation of what lags do not explain"),
+        ),
+    ),
+    Table(
+        "inflow_coefficients",
+        "stochastic/inflow_coefficients.parquet",
+        "Coefficients of the lags that are not 0.",
+        (
+            _HYDRO,
+            _STAGE,
+            _id("lag", "periods back, from 1"),
+            _real("phi", "1", "of standardised inflows, a share of an annual term included"),
+            _real("psi", "1", "of inflows in m3/s"),
+        ),
+    ),
+    Table(
+        "inflow_correlations",
+        "stochastic/inflow_correlations.parquet",
+        "Correlation of the noise of two plants, for every profile in use.",
+        (
+            _id("stage_id", "the first stage that uses the profile"),
+            _HYDRO,
+            _id("other_hydro_id", "the larger id of the two"),
+            _real("correlation", "1", ""),
+        ),
+    ),
+    Table(
+        "inflow_tests",
+        "stochastic/inflow_tests.parquet",
+        "The noise with which the model gives the history, tested by plant and season. Written where the "
+        "case has monthly seasons and a history without gaps; the model of a season is that of its first stage.",
+        (
+            _HYDRO,
+            _id("season_id", ""),
+            _id("order", "of the season's model"),
+            _id("observations", "years with all lags"),
+            _real("noise_mean", "1", "0 for a model that fits"),
+            _real("noise_std", "1", "1 for a model that fits"),
+            _real("noise_skewness", "1", "0 for normal noise, which is what is drawn"),
+            _real("normality_p", "1", "probability of noise this far from normal, by Jarque and Bera"),
+            _real("whiteness_q", "1", "portmanteau statistic of McLeod for periodic models, 15 lags"),
+            _real("whiteness_p", "1", "probability of a statistic this large if the noise is white"),
+        ),
+    ),
+    Table(
+        "inflow_moments",
+        "stochastic/inflow_moments.parquet",
+        "Inflows of the openings against history. Not written where lags belong to periods of several stages.",
+        (
+            _HYDRO,
+            _STAGE,
+            _real("history_mean_m3s", "m3/s", _OF_HISTORY),
+            _real("history_std_m3s", "m3/s", _OF_HISTORY),
+            _real("history_skewness", "1", _OF_HISTORY),
+            _real("history_lag_correlation", "1", "with the month before"),
+            _real("openings_mean_m3s", "m3/s", _OF_OPENINGS),
+            _real("openings_std_m3s", "m3/s", "the same"),
+            _real("openings_skewness", "1", "the same"),
+            _real("openings_lag_correlation", "1", "with the stage before"),
+            _real("noise_mean", "1", "of the stage's openings"),
+            _real("noise_std", "1", "of the stage's openings"),
+        ),
+    ),
+)
+"""Tables of a case's uncertainty, written with those of its training."""
 
 SIMULATION_TABLES = (
     Table(
@@ -313,4 +404,4 @@ PROBLEM_TABLES = (
 )
 """Simulation tables of a problem that is not a power system."""
 
-TABLES = (CONVERGENCE, TIMING, *SIMULATION_TABLES, *PROBLEM_TABLES)
+TABLES = (CONVERGENCE, TIMING, *MODEL_TABLES, *SIMULATION_TABLES, *PROBLEM_TABLES)

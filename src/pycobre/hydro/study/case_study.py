@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from pycobre.hydro.study.samplers import CaseSampler
 from pycobre.hydro.study.system import system_of
 from pycobre.hydro.tables.case_tables import CaseTables
 from pycobre.hydro.tables.indicators import indicators, physical_warnings
+from pycobre.hydro.tables.inflow_tables import inflow_tables
+from pycobre.hydro.tables.stage_view import Columns
 from pycobre.problem import Problem
 from pycobre.sddp import Record, TrainOptions
 
@@ -40,6 +43,7 @@ class CaseStudy:
     checkpoint_iterations: int | None
     metadata: Mapping[str, Any]
     system: Mapping[str, Any]
+    model_tables: Callable[[], dict[str, Columns]]
 
     def indicators(
         self, tables: Mapping[str, Mapping[str, NDArray[Any]]], scenarios: int
@@ -73,6 +77,7 @@ def study_of_case(case: Case, found: Mapping[str, Any] | None = None) -> CaseStu
         checkpoint_iterations=config.policy.checkpointing.interval_iterations,
         metadata=_metadata(model, found or identity(case)),
         system=system_of(case),
+        model_tables=partial(inflow_tables, model),
     )
 
 

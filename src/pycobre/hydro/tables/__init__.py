@@ -2,4 +2,5 @@
 
 case_tables  all tables    stage_view  one stage's solutions    hydros  the plants' rows
 indicators   load shed, water created, limits violated
+inflow_tables  the inflow model, its fit to history, what its openings give
 """

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from pycobre._util.arrays import F64
-from pycobre.errors import CaseError
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.horizon import PreStudyStage, Stage
 from pycobre.hydro.model.scenarios import (
@@ -20,6 +19,7 @@ from pycobre.hydro.model.scenarios import (
     CorrelationSchedule,
     InflowStats,
 )
+from pycobre.hydro.uncertainty.monthly_history import MonthlyHistory
 from pycobre.stochastic.annual import AnnualCorrelations
 from pycobre.stochastic.fitting import SeasonalFit, fit_par, residual_correlation
 
@@ -37,8 +37,9 @@ def with_estimates(case: Case) -> Case:
     fit_stats, fit_coefficients = not len(case.inflow_stats), not len(case.ar_coefficients)
     if not len(case.inflow_history) or not case.hydros or not (fit_stats or fit_coefficients):
         return case
-    history = _History(case)
+    history = MonthlyHistory(case)
     options = case.config.estimation
+    history.require_years(options.min_observations_per_season)
     order, most = options.max_order, options.max_coefficient_magnitude
     kind = AnnualCorrelations if options.order_selection == "pacf_annual" else None
     fits = [fit_par(values, history.season, history.seasons, order, most, kind) for values in history.values]
@@ -54,50 +55,6 @@ def with_estimates(case: Case) -> Case:
             annual_components=_annual(case, fits, stages),
         )
     return case
-
-
-class _History:
-    """Monthly inflows of all plants over the months that all of them have, without gaps."""
-
-    def __init__(self, case: Case) -> None:
-        table = case.inflow_history
-        definitions = case.season_definitions
-        if definitions is None or definitions.cycle_type != "monthly":
-            raise CaseError(
-                "stages.json: season_definitions: expected monthly seasons to fit inflow models from history, "
-                f"got {definitions.cycle_type if definitions else 'none'}. Give statistics instead "
-                "(scenarios/inflow_seasonal_stats.parquet)."
-            )
-        month = table.start_date.astype("datetime64[M]").astype(int)
-        series = {
-            h.id: dict(
-                zip(
-                    month[table.hydro_id == h.id].tolist(),
-                    table.value_m3s[table.hydro_id == h.id].tolist(),
-                    strict=True,
-                )
-            )
-            for h in case.hydros
-        }
-        common = sorted(set.intersection(*(set(s) for s in series.values())))
-        if not common or common[-1] - common[0] + 1 != len(common):
-            raise CaseError(
-                "scenarios/inflow_history.parquet: expected every hydro in every month of one unbroken span, "
-                f"got {len(common)} common months. Fill the gaps."
-            )
-        by_month = {season.month_start: season.id for season in definitions.seasons}
-        months = np.array(common)
-        self.season = np.array([by_month[m % 12 + 1] for m in months.tolist()], dtype=np.intp)
-        self.seasons = len(definitions.seasons)
-        self.values = np.array([[series[h.id][m] for m in common] for h in case.hydros])
-        least = case.config.estimation.min_observations_per_season
-        counts = np.bincount(self.season, minlength=self.seasons)
-        if counts[counts > 0].min() < least:
-            raise CaseError(
-                f"scenarios/inflow_history.parquet: expected at least {least} years "
-                "(estimation.min_observations_per_season), got "
-                f"{counts[counts > 0].min()} observations of a season."
-            )
 
 
 def _stats(case: Case, fits: list[SeasonalFit], stages: list[Stage | PreStudyStage]) -> InflowStats:
@@ -154,7 +111,7 @@ def _annual(case: Case, fits: list[SeasonalFit], stages: list[Stage | PreStudySt
     )
 
 
-def _correlation(case: Case, fits: list[SeasonalFit], history: _History) -> Correlation:
+def _correlation(case: Case, fits: list[SeasonalFit], history: MonthlyHistory) -> Correlation:
     left = np.array([fit.residuals(v, history.season) for fit, v in zip(fits, history.values, strict=True)])
     profiles = {"default": _profile(case, residual_correlation(left))}
     schedule = []

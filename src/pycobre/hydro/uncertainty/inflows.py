@@ -18,7 +18,7 @@ from pycobre.hydro.model.table import NO_ID
 from pycobre.hydro.uncertainty.observed_inflows import ObservedInflows
 from pycobre.stochastic.par import Par, periodic_residual_ratio, precompute
 
-__all__ = ["inflow_model", "initial_lags"]
+__all__ = ["Statistics", "inflow_model", "initial_lags"]
 
 
 MONTHS = 12  # of an annual term
@@ -41,7 +41,7 @@ def inflow_model(case: Case, index: Index) -> Par:
     ):
         if t in position:
             coefficients[position[t], lag - 1, index.hydro[h]] = value
-    known = _Statistics(case)
+    known = Statistics(case)
     mean, std = np.zeros((stages, hydros)), np.zeros((stages, hydros))
     lag_mean, lag_std = np.zeros((stages, order, hydros)), np.zeros((stages, order, hydros))
     for hydro_id, h in index.hydro.items():
@@ -56,7 +56,7 @@ def inflow_model(case: Case, index: Index) -> Par:
     return precompute(coefficients, mean, std, lag_mean, lag_std, ratio)
 
 
-def _annual(case: Case, known: _Statistics, order: int) -> Iterator[tuple[int, int, F64]]:
+def _annual(case: Case, known: Statistics, order: int) -> Iterator[tuple[int, int, F64]]:
     """(plant, stage, what the annual term adds to the standardised coefficients of the lags)."""
     table = case.annual_components
     for h, t, value, std in zip(
@@ -72,7 +72,7 @@ def _annual(case: Case, known: _Statistics, order: int) -> Iterator[tuple[int, i
         yield h, t, added
 
 
-class _Statistics:
+class Statistics:
     """Mean and deviation by plant and stage; what has no row of its own is as the first row of its season."""
 
     def __init__(self, case: Case) -> None:
@@ -114,7 +114,7 @@ def _cycle(case: Case) -> int:
     return 1 + max([*seasons, *(stage.season_id or 0 for stage in case.stages)])
 
 
-def _ratio(case: Case, index: Index, known: _Statistics, coefficients: F64) -> F64 | None:
+def _ratio(case: Case, index: Index, known: Statistics, coefficients: F64) -> F64 | None:
     """Residual ratios by season, for a year that repeats; None: stage by stage, where there are no seasons.
 
     A season's coefficients are those of its first stage with statistics. That may be a stage before the study;

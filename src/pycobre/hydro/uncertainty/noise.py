@@ -18,11 +18,12 @@ from pycobre.hydro.equations.rivers import receiver
 from pycobre.hydro.equations.stage_builder import HM3_PER_M3S_HOUR, StageLp
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.horizon import Stage
+from pycobre.hydro.model.scenarios import Correlation
 from pycobre.solver.api import PatchPlan, RhsCorrections, Target
 from pycobre.stochastic.correlation import CorrelatedGroup, spectral_factor
 from pycobre.stochastic.par import Par
 
-__all__ = ["NoiseLayout", "StageNoise", "stage_noise"]
+__all__ = ["NoiseLayout", "StageNoise", "profile_name", "stage_noise"]
 
 
 class NoiseLayout:
@@ -56,13 +57,7 @@ class NoiseLayout:
 
     def groups(self, stage: Stage) -> tuple[CorrelatedGroup, ...]:
         """The correlation of one stage: its scheduled profile, else "default", else the only one."""
-        if self._correlation is None:
-            return ()
-        for entry in self._correlation.schedule or ():
-            if entry.stage_id == stage.id:
-                return self._profiles[entry.profile_name]
-        name = "default" if "default" in self._profiles else next(iter(self._profiles))
-        return self._profiles[name]
+        return () if self._correlation is None else self._profiles[profile_name(self._correlation, stage)]
 
     def _factor(self) -> dict[str, tuple[CorrelatedGroup, ...]]:
         """A group with an entity that is not random here mixes nothing."""
@@ -76,6 +71,14 @@ class NoiseLayout:
                     groups.append(CorrelatedGroup(positions, spectral_factor(np.array(group.matrix))))
             profiles[name] = tuple(groups)
         return profiles
+
+
+def profile_name(correlation: Correlation, stage: Stage) -> str:
+    """The profile that holds in a stage."""
+    for entry in correlation.schedule or ():
+        if entry.stage_id == stage.id:
+            return entry.profile_name
+    return "default" if "default" in correlation.profiles else next(iter(correlation.profiles))
 
 
 @frozen(eq=False)

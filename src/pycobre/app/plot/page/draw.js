@@ -115,8 +115,52 @@ function timing() {
     yaxis: Object.assign(layout("", "").yaxis, { autorange: "reversed" }) }));
 }
 
+// Mean and one deviation to either side, of the history and of the openings.
+function moments() {
+  const found = data.inflow.moments, x = data.inflow.stages;
+  if (found.length === 0) { draw("moments", []); return; }
+  const shape = layout("stage", "inflow (m³/s)");
+  shape.yaxis.exponentformat = "none";
+  choose("moments", found.map((plant) => plant.name), (i) => {
+    const traces = [];
+    for (const [kind, shade, tone] of [["history", "217,130,43", palette[1]], ["openings", "23,105,170", color("--water")]]) {
+      const [mean, std] = found[i][kind];
+      if (mean.every((value) => value === null)) continue;
+      const edge = (sign) => mean.map((value, t) => value === null ? null : value + sign * std[t]);
+      const none = { x, mode: "lines", line: { width: 0 }, hoverinfo: "skip", showlegend: false };
+      traces.push(Object.assign({ y: edge(-1) }, none),
+        Object.assign({ y: edge(1), fill: "tonexty", fillcolor: `rgba(${shade},.2)` }, none),
+        { x, y: mean, name: kind, mode: "lines", line: { color: tone, width: 2 }, customdata: std,
+          hovertemplate: `${kind} %{y:,.4~g} ± %{customdata:,.4~g} m³/s<extra></extra>` });
+    }
+    draw("moments", traces, shape);
+  });
+}
+
+function heatmap(id, z, x, y, title, limits, colors, more) {
+  const shape = layout("", "", { hovermode: "closest" });
+  shape.yaxis.autorange = "reversed";
+  if (phone) shape.yaxis.showticklabels = shape.xaxis.showticklabels = false;
+  draw(id, z.length === 0 ? [] : [Object.assign({ type: "heatmap", z, x, y, zmin: limits[0], zmax: limits[1], colorscale: colors,
+    colorbar: { title: { text: title, side: "right" }, thickness: 12, outlinewidth: 0 } }, more)], shape);
+}
+
+function inflowModel() {
+  const f = data.inflow, most = Math.max(1, ...f.orders.flat());
+  heatmap("orders", f.orders, f.stages.slice(0, (f.orders[0] || []).length), f.plants, "order", [0, most], "Blues",
+    { reversescale: false, hovertemplate: "%{y}, %{x}: order %{z}<extra></extra>", colorbar: { dtick: 1, thickness: 12, outlinewidth: 0 } });
+  heatmap("correlation", f.correlation, f.plants, f.plants, "", [-1, 1], "RdBu",
+    { reversescale: true, hovertemplate: "%{y}, %{x}: %{z:.2f}<extra></extra>" });
+  const share = (p) => p.map((_, i) => (i + 1) / p.length);
+  const curve = (p, name, i) => ({ x: p, y: share(p), name, mode: "lines", line: { color: palette[i], width: 2 } });
+  draw("tests", f.whiteness.length === 0 ? [] : [
+    curve(f.whiteness, "whiteness", 0), curve(f.normality, "normality", 1),
+    { x: [0, 1], y: [0, 1], name: "expected", mode: "lines", hoverinfo: "skip", line: { color: palette[4], width: 1, dash: "dot" } },
+  ], layout("probability of the test", "share of plants and seasons below", { hovermode: "closest" }));
+}
+
 function all() {
-  convergence(); costs(); parts(); timing();
+  convergence(); costs(); parts(); timing(); moments(); inflowModel();
 }
 all();
 bands("storage", data.storage, "hm³", "storage (hm³)");
