@@ -66,7 +66,9 @@ def cases_in(root: Path) -> list[Path]:
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--examples", type=Path, help=f"directory with case directories ({EXAMPLES_VARIABLE})")
+    parser.add_argument(
+        "--examples", type=Path, help=f"directory with case directories ({EXAMPLES_VARIABLE})"
+    )
     parser.add_argument("--case", help="the cases whose name contains this")
     parser.add_argument(
         "--iterations", type=int, default=MOST_ITERATIONS, help=f"at most ({MOST_ITERATIONS})"

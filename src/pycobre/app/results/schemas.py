@@ -161,7 +161,8 @@ MODEL_TABLES = (
     Table(
         "inflow_moments",
         "stochastic/inflow_moments.parquet",
-        "Inflows of the openings against history. Not written where lags belong to periods of several stages.",
+        "Inflows of the openings against history. Not written where lags belong to periods of several stages, "
+        "or nodes name the scenario that they see.",
         (
             _HYDRO,
             _STAGE,

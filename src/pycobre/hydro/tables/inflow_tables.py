@@ -37,7 +37,7 @@ def inflow_tables(model: HydroModel) -> dict[str, Columns]:
     history = None if why_no_history(case) else MonthlyHistory(case)
     if history is not None:
         tables["inflow_tests"] = _tests(model, history)
-    if model.periods is None:
+    if model.periods is None and not model.graph.pinned:
         tables["inflow_moments"] = _moments(model, history)
     return tables
 
