@@ -30,6 +30,46 @@ def test_growth_keeps_every_number_on_every_rank():
     assert run_ranks("shm", 3, fill, 20) == [expected] * 3
 
 
+def keep_points(comm) -> tuple[bytes, bytes, int, int]:
+    """Another policy's cuts, whose points are not known; then cuts with points; then all of it taken over."""
+    rng = np.random.default_rng(8)
+    pool = CutPool(comm, 3, 2, keep_points=True)
+    pool.restore(Cuts.none(3))
+    pool.close()
+    pool = CutPool(comm, 3, 2, keep_points=True)
+    first = rng.normal(size=(4, 3))
+    zero = np.zeros(4, np.int32)
+    pool.restore(Cuts(first[:, 0], first, zero, zero, zero, np.ones(4, np.uint8)))
+    for iteration in range(1, 6):
+        slope, state = rng.normal(size=(3, 3)), rng.normal(size=(3, 3))
+        records = CutRecords.pack(slope[:, 0], slope, state)
+        pool.append(records, iteration, np.arange(3, dtype=np.int32), 7)
+    again = CutPool(comm, 3, 1, keep_points=True)
+    again.restore(pool.cuts(), pool.points())
+    same = again.points().tobytes() == pool.points().tobytes()
+    found = pool.points().tobytes(), pool.cuts().slope.tobytes(), len(pool.points()), int(same)
+    pool.close()
+    again.close()
+    return found
+
+
+def test_points_stay_with_their_cuts_on_every_rank():
+    rng = np.random.default_rng(8)
+    slopes, points = [rng.normal(size=(4, 3))], []
+    for _ in range(5):
+        slopes.append(rng.normal(size=(3, 3)))
+        points.append(rng.normal(size=(3, 3)))
+    expected = (np.concatenate(points).tobytes(), np.concatenate(slopes).tobytes(), 15, 1)
+    assert keep_points(LocalBackend()) == expected
+    assert run_ranks("shm", 3, keep_points) == [expected] * 3
+
+
+def test_without_a_selection_no_points_are_kept():
+    pool = CutPool(LocalBackend(), 3, 2)
+    pool.append(CutRecords.pack(np.zeros(2), np.zeros((2, 3)), None), 1, np.arange(2, dtype=np.int32), 0)
+    assert pool.points().shape == (0, 3)
+
+
 def test_views_outlive_growth_and_closing():
     pool = CutPool(LocalBackend(), 1, 2)
     one = np.ones((2, 1))

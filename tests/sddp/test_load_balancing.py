@@ -124,12 +124,12 @@ def leave_all_to_rank_zero(monkeypatch):
     finished = [threading.Event() for _ in range(100)]
     steps = {0: 0, 1: 0}
 
-    def balanced(generator, queue, *, iteration, depth):
+    def balanced(generator, queue, **step_of):
         rank = 0 if queue._leads else 1
         step, steps[rank] = steps[rank], steps[rank] + 1
         if rank == 1:
             assert finished[step].wait(60)
-        original(generator, queue, iteration=iteration, depth=depth)
+        original(generator, queue, **step_of)
         finished[step].set()
 
     monkeypatch.setattr(CutGenerator, "balanced", balanced)

@@ -29,15 +29,14 @@ def histories(draw):
 @PATIENT
 @given(histories())
 def test_incremental_choice_is_the_definition(rounds):
-    level1, limited = SelectionMemory(2), SelectionMemory(2)
+    level1, limited = SelectionMemory(), SelectionMemory()
     cuts, points = np.zeros((0, 3)), np.zeros((0, 2))
     for new_cuts, new_points in rounds:
         cuts, points = np.concatenate([cuts, new_cuts]), np.concatenate([points, new_points])
         pool = CutView(cuts[:, 0].copy(), cuts[:, 1:].copy(), len(cuts))
         masks = []
         for memory, rule in ((level1, Level1()), (limited, LimitedMemoryLevel1())):
-            memory.add(new_points)
-            masks.append(memory.choose(rule, pool).tolist())
+            masks.append(memory.choose(rule, pool, points).tolist())
         values = cuts[:, 0] + points @ cuts[:, 1:].T if len(cuts) else np.zeros((len(points), 0))
         best = [np.flatnonzero(row == row.max()).tolist() for row in values] if len(cuts) else []
         assert masks[0] == [int(any(slot in slots for slots in best)) for slot in range(len(cuts))]

@@ -97,13 +97,24 @@ class CutRecords:
 
 
 class CutPool:
-    """The cuts of one node during training. Every rank calls the same methods with the same arguments."""
+    """The cuts of one node during training. Every rank calls the same methods with the same arguments.
+
+    With `keep_points` the states at which they were made are kept beside them, for a selection.
+    """
 
     def __init__(
-        self, provider: SharedMemoryProvider, states: int, capacity: int, expected: int | None = None
+        self,
+        provider: SharedMemoryProvider,
+        states: int,
+        capacity: int,
+        expected: int | None = None,
+        *,
+        keep_points: bool = False,
     ) -> None:
         self._provider = provider
         self._states = states
+        self._keep_points = keep_points
+        self._first_point = 0  # slots before it hold another policy's cuts, whose points are not known
         self._expected = expected  # cuts by the end of the run, where that is known: no need to grow beyond
         self.count = 0
         self._capacity = 0
@@ -113,16 +124,23 @@ class CutPool:
         self._masked = False
         self._intercept: F64
         self._slope: F64
+        self._points: F64
         self._reserve(max(1, capacity))
 
     @classmethod
     def of_nodes(
-        cls, provider: SharedMemoryProvider, plan: Plan, per_iteration: int, limit: int | None
+        cls,
+        provider: SharedMemoryProvider,
+        plan: Plan,
+        per_iteration: int,
+        limit: int | None,
+        *,
+        keep_points: bool = False,
     ) -> dict[int, CutPool]:
         """Pools of all nodes that hold cuts, for a training of at most `limit` iterations where that is known."""
         first, last = 32 if limit is None else min(32, limit), limit and limit * per_iteration
         return {
-            node.index: cls(provider, plan.states, first * per_iteration, last)
+            node.index: cls(provider, plan.states, first * per_iteration, last, keep_points=keep_points)
             for node in plan.nodes
             if node.has_future
         }
@@ -154,20 +172,23 @@ class CutPool:
                 doubled = min(doubled, self._expected)
             self._reserve(max(self.count + new, doubled))
         slots = slice(self.count, self.count + new)
-        self._write(slots, records.intercept, records.slope)
+        self._write(slots, records.intercept, records.slope, records.state)
         self._keys[slots, 0] = iteration
         self._keys[slots, 1] = trajectory
         self._keys[slots, 2] = depth
         self.active[slots] = 1
         self.count += new
 
-    def restore(self, cuts: Cuts) -> None:
-        """Take over the cuts of an earlier run; the pool must be empty (collective)."""
+    def restore(self, cuts: Cuts, points: F64 | None = None) -> None:
+        """Take over the cuts of an earlier run, with the points of the last of them; the pool must be empty
+        (collective)."""
         assert self.count == 0
+        known = np.zeros((0, self._states)) if points is None else points
+        self._first_point = len(cuts) - len(known)
         if len(cuts) > self._capacity:
             self._reserve(len(cuts))
         slots = slice(0, len(cuts))
-        self._write(slots, cuts.intercept, cuts.slope)
+        self._write(slots, cuts.intercept, cuts.slope, known)
         self._keys[slots] = np.stack([cuts.iteration, cuts.trajectory, cuts.depth], axis=1)
         self.count = len(cuts)
         self.active[slots] = cuts.active
@@ -177,6 +198,10 @@ class CutPool:
         """Switch cuts on and off; `active` has one entry per slot."""
         self.active[: self.count] = active
         self._masked = True
+
+    def points(self) -> F64:
+        """The states at which cuts were made, without copying them; none where they are not kept."""
+        return self._points[self._first_point : self.count]
 
     def cuts(self) -> Cuts:
         """Everything stored, without copying the coefficients."""
@@ -196,34 +221,43 @@ class CutPool:
             self._region.close()
             self._region = None
 
-    def _write(self, slots: slice, intercept: F64, slope: F64) -> None:
+    def _write(self, slots: slice, intercept: F64, slope: F64, points: F64) -> None:
         assert self._region is not None
         if self._provider.is_leader:
-            writable_intercept, writable_slope = self._parts(self._region.as_mut_array())
+            writable_intercept, writable_slope, writable_points = self._parts(self._region.as_mut_array())
             writable_intercept[slots] = intercept
             writable_slope[slots] = slope
+            if self._keep_points:
+                writable_points[slots.stop - len(points) : slots.stop] = points
         self._region.fence()
 
     def _reserve(self, capacity: int) -> None:
         """Move to a larger region. Views taken before stay valid: they keep the old memory until dropped."""
-        region = self._provider.create_shared_region(capacity * (self._states + 1), np.float64)
+        width = 1 + self._states * (1 + self._keep_points)
+        region = self._provider.create_shared_region(capacity * width, np.float64)
         old, self._capacity = self._region, capacity
         if old is not None and self._provider.is_leader:
-            new_intercept, new_slope = self._parts(region.as_mut_array())
+            new_intercept, new_slope, new_points = self._parts(region.as_mut_array())
             new_intercept[: self.count] = self._intercept[: self.count]
             new_slope[: self.count] = self._slope[: self.count]
+            new_points[: self.count] = self._points[: self.count]
         region.fence()
         self._region = region
-        self._intercept, self._slope = self._parts(region.as_array())
+        self._intercept, self._slope, self._points = self._parts(region.as_array())
         if old is not None:
             old.close()
         self._keys = _grown(self._keys, capacity)
         self.active = _grown(self.active, capacity)
 
-    def _parts(self, array: F64) -> tuple[F64, F64]:
-        """Slopes first, so that rows of eight states start on cache lines; then the intercepts."""
-        edge = self._capacity * self._states
-        return array[edge:], array[:edge].reshape(self._capacity, self._states)
+    def _parts(self, array: F64) -> tuple[F64, F64, F64]:
+        """Slopes first, so that rows of eight states start on cache lines; then intercepts, then points."""
+        slopes, points = self._capacity * self._states, self._capacity * self._keep_points
+        intercepts = slopes + self._capacity
+        return (
+            array[slopes:intercepts],
+            array[:slopes].reshape(self._capacity, self._states),
+            array[intercepts:].reshape(points, self._states),
+        )
 
 
 def _grown(array: NDArray[Scalar], capacity: int) -> NDArray[Scalar]:

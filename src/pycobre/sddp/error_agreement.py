@@ -81,6 +81,10 @@ class CheckedCollectives:
         """Whether this rank has deferred an error, so that further work is pointless."""
         return self._deferred is not None
 
+    def retract(self) -> None:
+        """Forget the error that all ranks have just raised: all of them do the work again in another way."""
+        self._deferred = None
+
     def gather(self, rows: F64, counts: tuple[int, ...]) -> F64:
         """Every rank's rows, in rank order; raises `AgreedError` on all ranks when any has deferred an error.
 

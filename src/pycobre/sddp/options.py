@@ -11,6 +11,7 @@ import numpy as np
 from pycobre._util.frozen import frozen
 from pycobre.errors import OptionError
 from pycobre.problem import ROOT, Problem
+from pycobre.sddp.interior import DEFAULT as DEFAULT_INTERIOR
 from pycobre.sddp.interior import InteriorPoints
 from pycobre.sddp.node_keys import node_position
 from pycobre.sddp.risk import Expectation, RiskMeasure
@@ -42,7 +43,7 @@ class TrainOptions:
     persistence: float = 0.0  #: see `InSample`: above 0 favours extremes, and biases the upper bound
     threads: int = 1  #: of each rank
     solver: SolverOptions = field(default_factory=SolverOptions)
-    interior: InteriorPoints | None = None
+    interior: InteriorPoints | None = DEFAULT_INTERIOR
     """Where the backward pass solves: between trial points and the middle of the bounds; None: at trial points."""
     trajectories: GrowingTrajectories | None = None  #: fewer than M at first; None: M in every iteration
 

@@ -82,46 +82,42 @@ class LimitedMemoryLevel1(Selection):
 
 
 class SelectionMemory:
-    """The visited states of one node and the cuts that are best there.
+    """Which cuts of one node are best at which visited states.
 
     Only what is new is evaluated: new cuts at old points, all cuts at new points. A pair that has fallen
     behind the best cut of its point never comes back, because the best only rises; so the result is that of
     evaluating everything at once, and a resumed run may do just that.
     """
 
-    def __init__(self, states: int) -> None:
-        self.points: F64 = np.zeros((0, states))
-        self._fresh: list[F64] = []
-        self._cuts = 0
+    def __init__(self) -> None:
+        self._cuts = self._points = 0
         self._best: F64 = np.zeros(0)
         self._point: I64 = np.zeros(0, np.int64)
         self._slot: I64 = np.zeros(0, np.int64)
         self._value: F64 = np.zeros(0)
 
-    def add(self, points: F64) -> None:
-        """Remember trial points; they count from the next `choose` on."""
-        self._fresh.append(points)
-
-    def all_points(self) -> F64:
-        return np.concatenate([self.points, *self._fresh])
-
-    def choose(self, rule: Selection, pool: CutView) -> U8:
-        """The mask of cuts to keep."""
-        old_points, old_cuts, count = len(self.points), self._cuts, pool.count
-        self.points = self.all_points()
-        self._fresh = []
-        self._best = np.concatenate([self._best, np.full(len(self.points) - old_points, -np.inf)])
+    def choose(self, rule: Selection, pool: CutView, points: F64) -> U8:
+        """The mask of cuts to keep, given all points so far: those of the last call, and new ones after them."""
+        old_points, old_cuts, count = self._points, self._cuts, pool.count
+        self._best = np.concatenate([self._best, np.full(len(points) - old_points, -np.inf)])
         intercept, slope = pool.intercept[:count], pool.slope[:count]
-        self._meet(rule, intercept[old_cuts:], slope[old_cuts:], 0, old_points, old_cuts)
-        self._meet(rule, intercept, slope, old_points, len(self.points), 0)
-        self._cuts = count
+        self._meet(rule, intercept[old_cuts:], slope[old_cuts:], points, 0, old_points, old_cuts)
+        self._meet(rule, intercept, slope, points, old_points, len(points), 0)
+        self._cuts, self._points = count, len(points)
         self._drop(rule)
         mask = np.zeros(count, np.uint8)
         mask[rule.kept(self._point, self._slot)] = 1
         return mask
 
     def _meet(
-        self, rule: Selection, intercept: F64, slope: F64, begin: int, end: int, first_slot: int
+        self,
+        rule: Selection,
+        intercept: F64,
+        slope: F64,
+        points: F64,
+        begin: int,
+        end: int,
+        first_slot: int,
     ) -> None:
         """Evaluate cuts at points `begin … end − 1`, some points at a time so that memory stays flat."""
         if not len(intercept):
@@ -129,7 +125,7 @@ class SelectionMemory:
         step = max(1, 4_000_000 // len(intercept))
         for first in range(begin, end, step):
             last = min(first + step, end)
-            values = cut_values(intercept, slope, self.points[first:last])
+            values = cut_values(intercept, slope, points[first:last])
             best = self._best[first:last]
             np.maximum(best, values.max(axis=1), out=best)
             point, slot = np.nonzero(values >= rule.level(best)[:, None])

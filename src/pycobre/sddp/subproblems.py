@@ -32,7 +32,6 @@ class SolveContext(NamedTuple):
     first: int
     rows: I64 | None  #: None: chain i is scenario `first + i`
     openings: I32 | None = None  #: of each chain, where it has one LP only; −1: not in the support
-    hint: str = ""  #: added to the text of an infeasible LP
 
 
 class SubproblemSolver:
@@ -161,9 +160,8 @@ def _located(
         opening, noise = None, "noise from outside the support"
     # The solver names the position in the block, which means nothing to the caller.
     what = error.message.removeprefix(f"LP of chain {chain}, opening {position}: ")
-    hint = context.hint if error.status == "infeasible" else ""
     return SolverError(
-        f"node {plan.name!r}, iteration {context.iteration}, scenario {scenario}, {noise}: {what}{hint}",
+        f"node {plan.name!r}, iteration {context.iteration}, scenario {scenario}, {noise}: {what}",
         stage=plan.name,
         iteration=context.iteration,
         scenario=scenario,

@@ -105,6 +105,21 @@ class Ledger:
         self.rejected_answers = self.uncertified_answers = 0
         del self._collectives[self._edges[-1] if self._edges else 0 :]
 
+    def counters(self) -> tuple[int, int, int, int, int]:
+        """What has been counted since the last iteration, for `take_back`."""
+        return (
+            self.lp_solves,
+            self.simplex_iterations,
+            self.retries,
+            self.rejected_answers,
+            self.uncertified_answers,
+        )
+
+    def take_back(self, counters: tuple[int, int, int, int, int]) -> None:
+        """Count as if nothing had been solved since `counters`: how much was differs by rank."""
+        self.lp_solves, self.simplex_iterations, self.retries = counters[:3]
+        self.rejected_answers, self.uncertified_answers = counters[3:]
+
     @contextmanager
     def communicating(self) -> Iterator[None]:
         begin = time.perf_counter()

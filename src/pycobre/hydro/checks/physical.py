@@ -398,6 +398,7 @@ def counts(config: Config, stages: tuple[Stage, ...]) -> Findings:
         given.append(("simulation.selection.num_scenarios", simulation.selection.num_scenarios, MOST))
     if training.interior_points is not None:
         given.append(("training.interior_points.last", training.interior_points.last, None))
+        given.append(("training.interior_points.least_states", training.interior_points.least_states, None))
     if (growing := training.growing_trajectories) is not None:
         given.append(("training.growing_trajectories.initial", growing.initial, None))
         given.append(("training.growing_trajectories.every", growing.every, None))
@@ -408,13 +409,13 @@ def counts(config: Config, stages: tuple[Stage, ...]) -> Findings:
             rule = f"a count is at most {most}"
             yield error(PHYSICAL, "count", "config", rule, where=where, value=value)
     interior = training.interior_points
-    if interior is not None and not 0.0 < interior.initial <= 1.0:
+    if interior is not None and not 0.0 <= interior.initial <= 1.0:
         where = "training.interior_points.initial"
         yield error(
             PHYSICAL,
             "weight",
             "config",
-            "a weight is above 0 and up to 1",
+            "a weight is from 0 to 1",
             where=where,
             value=interior.initial,
         )

@@ -219,11 +219,14 @@ class TrainingSolverConfig:
 
 @record
 class InteriorPointsConfig:
-    """Cuts at interior points: weights `initial`/√k or `initial`/k up to iteration `last`. Not known to Cobre."""
+    """Cuts at interior points: the schedule of `InteriorPoints`; `initial` 0 makes all cuts at the trial points,
+    as Cobre does. Not known to Cobre."""
 
     initial: float = 0.5
-    decay: Literal["sqrt", "harmonic"] = "harmonic"
+    decay: Literal["geometric", "harmonic", "sqrt"] = "geometric"
     last: int | None = None
+    graded: bool = True
+    least_states: int = 1
 
 
 @record

@@ -76,8 +76,12 @@ def _stopping(training: settings.TrainingConfig) -> StoppingRule:
 
 
 def _interior(given: settings.InteriorPointsConfig | None) -> InteriorPoints | None:
-    """None, the default, makes cuts at trial points as Cobre does, so that its bounds are reproduced."""
-    return None if given is None else InteriorPoints(given.initial, given.decay, given.last)
+    """Where a case says nothing, as in any other training; weight 0 makes the cuts where Cobre makes them."""
+    if given is None:
+        return TrainOptions.interior
+    if given.initial == 0.0:
+        return None
+    return InteriorPoints(given.initial, given.decay, given.last, given.graded, given.least_states)
 
 
 def _trajectories(given: settings.GrowingTrajectoriesConfig | None) -> GrowingTrajectories | None:

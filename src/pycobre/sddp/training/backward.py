@@ -31,11 +31,6 @@ from pycobre.solver import Block
 
 __all__ = ["CutGenerator"]
 
-INTERIOR_HINT = (
-    " The incoming state is an interior point: if no trajectory comes there, train with cuts at the trial points "
-    "(interior None)."
-)
-
 
 class CutGenerator:
     """Makes records of cuts, with the state they were made at where a selection needs it."""
@@ -52,7 +47,8 @@ class CutGenerator:
     ) -> None:
         self._plan, self._subproblems, self._openings, self._measures = plan, subproblems, openings, measures
         self._with_states = with_states
-        self._interior, self._middles = interior, () if interior is None else middles(plan)
+        self._middles = () if interior is None else middles(plan, interior.least_states)
+        self._interior = interior if any(np.isfinite(each).any() for each in self._middles) else None
         self.width = CutRecords.width(plan.states, with_state=with_states)
 
     def none(self, count: int) -> CutRecords:
@@ -60,13 +56,16 @@ class CutGenerator:
         return CutRecords(np.zeros((count, self.width)), self._plan.states)
 
     def static(
-        self, step: Step, count: int, state: F64, starts: Starts, *, iteration: int, first: int
+        self, step: Step, count: int, state: F64, starts: Starts, *, iteration: int, first: int, weights: F64
     ) -> CutRecords:
-        """This rank's `count` records of a step, from the `state` that its trajectories, `first` on, left behind."""
+        """This rank's `count` records of a step, from the `state` that its trajectories, `first` on, left behind.
+
+        `weights` are those trajectories' (see `weights`).
+        """
         records = self.none(count)
         for family, rows, places in step.groups:
-            x = self._points(family, state if rows is None else state[rows], iteration)
-            context = SolveContext(iteration, first, rows, hint=self._hint(iteration))
+            x = self._points(family, *((state, weights) if rows is None else (state[rows], weights[rows])))
+            context = SolveContext(iteration, first, rows)
             blocks = [
                 self._subproblems.solve_all_openings(child, x, *starts.get(child, rows), context)
                 for child in family.children
@@ -75,18 +74,21 @@ class CutGenerator:
                 records.rows[place] = self._records(family, member, blocks, x).rows
         return records
 
-    def balanced(self, queue: SharedWorkQueue, *, iteration: int, depth: int) -> None:
-        """Take the queue's trajectories one by one until none is left, and store their records there."""
+    def balanced(self, queue: SharedWorkQueue, *, iteration: int, depth: int, weights: F64) -> None:
+        """Take the queue's trajectories one by one until none is left, and store their records there.
+
+        `weights` are those of all of the queue's trajectories.
+        """
         assert self._plan.linear_order is not None
         node = int(self._plan.linear_order[depth])
         family = self._plan.families[self._plan.family_of[node]]
-        states = self._points(family, queue.states(depth), iteration)
+        states = self._points(family, queue.states(depth), weights)
         block = self._subproblems.solve_all_openings(
             family.children[0],
             states,
             queue.bases(depth + 1),
             queue.states(depth + 1),
-            SolveContext(iteration, queue.trajectories.start, None, hint=self._hint(iteration)),
+            SolveContext(iteration, queue.trajectories.start, None),
             work_counter=queue.reset_counter(),
         )
         assert block.solved_here is not None
@@ -94,17 +96,18 @@ class CutGenerator:
         mine = replace(block, objective=block.objective[taken], gradient=block.gradient[taken])
         queue.put(taken, self._records(family, node, [mine], states[taken]))
 
-    def _points(self, family: Family, x: F64, iteration: int) -> F64:
+    def weights(self, iteration: int, trajectories: range, count: int) -> F64:
+        """How far inside the points of these of an iteration's `count` trajectories are."""
+        if self._interior is None:
+            return np.zeros(len(trajectories))
+        return self._interior.weights(iteration, np.arange(trajectories.start, trajectories.stop), count)
+
+    def _points(self, family: Family, x: F64, weights: F64) -> F64:
         """Where to solve for the states `x` that nodes of a family handed on."""
-        weight = 0.0 if self._interior is None else self._interior.weight(iteration)
-        if weight == 0.0:
+        if not weights.any():
             return x
         middle = self._middles[self._plan.family_of[family.members[0]]]
-        return np.where(np.isnan(middle), x, x + weight * (middle - x))
-
-    def _hint(self, iteration: int) -> str:
-        moved = self._interior is not None and self._interior.weight(iteration) > 0.0
-        return INTERIOR_HINT if moved else ""
+        return np.where(np.isnan(middle), x, x + weights[:, None] * (middle - x))
 
     def _records(self, family: Family, member: int, blocks: list[Block], x: F64) -> CutRecords:
         intercept, slope = combine(family, member, self._measures[member], blocks, self._openings, x)

@@ -194,6 +194,11 @@ class TrainingState:
             ("states in cuts", {states}, {each.slope.shape[1] for each in self.cuts.values()} or {states}),
             ("states in starts", {states}, {each.shape[1] for _, each in self.starts.values()} or {states}),
             ("states in points", {states}, {each.shape[1] for each in self.points.values()} or {states}),
+            (
+                "more visited states than cuts at nodes",
+                [],
+                [i for i, each in self.points.items() if len(each) > len(self.cuts[i])],
+            ),
             ("columns", columns, {i: basis.col_status.shape[1] for i, (basis, _) in self.starts.items()}),
             (
                 "rows",

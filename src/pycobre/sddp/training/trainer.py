@@ -12,11 +12,11 @@ import numpy as np
 
 from pycobre._util.arrays import F64
 from pycobre.comm import Communicator, SharedMemoryProvider
-from pycobre.errors import OptionError
+from pycobre.errors import OptionError, SolverError
 from pycobre.events import Listener
 from pycobre.problem import ROOT
 from pycobre.sddp.cuts import CutPool, CutRecords
-from pycobre.sddp.error_agreement import CheckedCollectives
+from pycobre.sddp.error_agreement import AgreedError, CheckedCollectives
 from pycobre.sddp.forward import Trajectories, check_paths, pilot, run_forward
 from pycobre.sddp.numbers import Spread, spread
 from pycobre.sddp.options import TrainOptions
@@ -73,12 +73,15 @@ class Trainer:
         self.plan, self.engine = prepared.plan, prepared.engine
         openings = prepared.openings
         provider = cast(SharedMemoryProvider, comm)
+        selecting = options.selection is not None
         self.pools = CutPool.of_nodes(
-            provider, self.plan, options.forward_passes, options.stopping.iteration_limit
+            provider,
+            self.plan,
+            options.forward_passes,
+            options.stopping.iteration_limit,
+            keep_points=selecting,
         )
-        self.memories = {
-            index: SelectionMemory(self.plan.states) for index in self.pools if options.selection is not None
-        }
+        self.memories = {index: SelectionMemory() for index in self.pools if selecting}
         self.subproblems = SubproblemSolver(
             self.engine, self.plan, openings, self.pools, self.ledger, lazy=options.lazy
         )
@@ -87,7 +90,7 @@ class Trainer:
             self.subproblems,
             openings,
             self.measures,
-            with_states=options.selection is not None,
+            with_states=selecting,
             interior=options.interior,
         )
         local = local_ranks(comm, provider, ready=self.engine.native)
@@ -119,9 +122,7 @@ class Trainer:
         if state is not None:
             self.log.history = History.of(state.history.arrays())
             for node, pool in self.pools.items():
-                pool.restore(state.cuts[node])
-            for node, memory in self.memories.items():
-                memory.add(state.points[node])
+                pool.restore(state.cuts[node], state.points.get(node))
             self._change_division(self.options.trajectories_in(max(1, state.iteration)))
             block = self.division.block
             self.starts = Starts.of(state.starts, np.arange(block.start, block.stop))
@@ -215,26 +216,25 @@ class Trainer:
             if not step.receivers:
                 continue
             self.log.stage_started("backward", depth, schedule.depth, step.receivers)
-            begin, solved = time.perf_counter(), self.ledger.lp_solves
-            own = self._records(iteration, depth, step, trajectories, queue)
-            turn = time.perf_counter()
-            if queue is not None:
-                with self.ledger.communicating():
-                    queue.fence()
-                own = queue.own_records()
-            gathered = CutRecords(self.collectives.gather(own.rows, step.counts), own.states)
+            begin, counters = time.perf_counter(), self.ledger.counters()
+            try:
+                turn, gathered = self._records(iteration, depth, step, trajectories, queue)
+            except AgreedError as agreed:
+                if not self._only_inside(agreed.error, iteration):
+                    raise
+                self.collectives.retract()
+                self.ledger.take_back(counters)
+                turn, gathered = self._records(iteration, depth, step, trajectories, queue, inside=False)
             for node, (at, trajectory) in step.receivers.items():
                 records = gathered.take(at)
                 with self.ledger.communicating():
                     self.pools[node].append(records, iteration, trajectory, depth)
-                if self.memories:
-                    self.memories[node].add(records.state)
             added += len(gathered.rows)
             self.log.stage_finished(
                 depth,
                 step.receivers,
                 cuts=len(gathered.rows),
-                lp_solves=self.ledger.lp_solves - solved,
+                lp_solves=self.ledger.lp_solves - counters[0],
                 solve_s=turn - begin,
                 exchange_s=time.perf_counter() - turn,
             )
@@ -247,21 +247,39 @@ class Trainer:
         step: Step,
         trajectories: Trajectories,
         queue: SharedWorkQueue | None,
-    ) -> CutRecords:
-        """This rank's records of one depth; those made through a queue are stored there instead."""
-        count = step.counts[self.comm.rank]
-        own = self.cut_generator.none(count)
-        if self.collectives.failed:
-            return own
-        with self.collectives.deferred_errors():
-            if queue is not None:
-                self.cut_generator.balanced(queue, iteration=iteration, depth=depth)
-            elif count:
-                state, first = trajectories.states[depth], self.division.block.start
-                own = self.cut_generator.static(
-                    step, count, state, self.starts, iteration=iteration, first=first
-                )
-        return own
+        *,
+        inside: bool = True,
+    ) -> tuple[float, CutRecords]:
+        """When this rank had solved its share of a depth, and the records of all ranks (collective).
+
+        Without `inside` they are made at the trial points, whatever the weights.
+        """
+        count, generator, division = step.counts[self.comm.rank], self.cut_generator, self.division
+        own = generator.none(count)
+        whose = division.block if queue is None else queue.trajectories
+        if not self.collectives.failed:
+            with self.collectives.deferred_errors():
+                weights = generator.weights(iteration, whose, division.count) * inside
+                if queue is not None:
+                    generator.balanced(queue, iteration=iteration, depth=depth, weights=weights)
+                elif count:
+                    state, first = trajectories.states[depth], whose.start
+                    own = generator.static(
+                        step, count, state, self.starts, iteration=iteration, first=first, weights=weights
+                    )
+        turn = time.perf_counter()
+        if queue is not None:
+            with self.ledger.communicating():
+                queue.fence()
+            own = queue.own_records()
+        return turn, CutRecords(self.collectives.gather(own.rows, step.counts), own.states)
+
+    def _only_inside(self, error: BaseException, iteration: int) -> bool:
+        """Whether an error can be one of the interior points alone: trajectories may never come there."""
+        everyone = self.cut_generator.weights(iteration, range(self.division.count), self.division.count)
+        return (
+            isinstance(error, SolverError) and "infeasible" in (error.status or "") and bool(everyone.any())
+        )
 
     def _bound(self, iteration: int, upper: Spread, added: int) -> None:
         """Append this iteration's numbers to the history."""
@@ -293,7 +311,7 @@ class Trainer:
             begin = time.perf_counter()
             for node, memory in self.memories.items():
                 pool = self.pools[node]
-                pool.select(memory.choose(rule, pool.view()))
+                pool.select(memory.choose(rule, pool.view(), pool.points()))
             active = sum(pool.active_count for pool in self.pools.values())
             self.log.selection_finished(active=active, elapsed_s=time.perf_counter() - begin)
         self.log.history.cuts_active.append(sum(pool.active_count for pool in self.pools.values()))
@@ -324,7 +342,7 @@ class Trainer:
                 history=History.of(self.log.history.arrays()),
                 cuts={node: pool.cuts() for node, pool in self.pools.items()},
                 starts=starts,
-                points={node: memory.all_points() for node, memory in self.memories.items()},
+                points={node: self.pools[node].points() for node in self.memories},
             )
             receipt = self._checkpoint.write(state)
             self.log.checkpoint_written(receipt, time.perf_counter() - begin)
