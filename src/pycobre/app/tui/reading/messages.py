@@ -15,6 +15,7 @@ from pycobre.app.wording import amount, counted, duration
 
 __all__ = ["Message", "messages_of"]
 
+LATEST = 4e9  #: a time after this is none
 _ACTIONS = {"checkpoint": "a checkpoint", "stop": "to stop"}
 
 
@@ -71,7 +72,7 @@ def _of_event(event: Mapping[str, Any]) -> Message | None:
     if said is None:
         return None
     at = number(event.get("at"))
-    return Message(None if at != at else at, *said)
+    return Message(at if 0 <= at < LATEST else None, *said)
 
 
 def _sentence(event: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -86,7 +87,8 @@ def _sentence(event: Mapping[str, Any]) -> tuple[str, str] | None:
             return "asked", f"asked {what}: done after iteration {iteration}"
         case "checkpoint_written":
             size, spent = number(event.get("size_bytes")), number(event.get("elapsed_s"))
-            return "note", f"checkpoint after iteration {iteration} ({size / 1e6:.1f} MB in {spent:.2f} s)"
+            written = f" ({size / 1e6:.1f} MB in {spent:.2f} s)" if size == size and spent == spent else ""
+            return "note", f"checkpoint after iteration {iteration}{written}"
         case "training_started":
             first = whole(event.get("first_iteration")) or 1
             more = f", from iteration {first}" if first > 1 else ""

@@ -107,7 +107,7 @@ def columns_for(width: int) -> list[Column]:
 def name_width(width: int) -> int:
     """What the other columns leave, each with a space on both sides."""
     others = [column for column in columns_for(width) if column.key != "name"]
-    return max(12, width - sum(column.width + 2 for column in others) - 4)
+    return max(12, width - sum(column.width + 2 for column in others) - 6)
 
 
 def ordered(lines: list[RunLine], key: str, reverse: bool, wanted: str) -> list[RunLine]:

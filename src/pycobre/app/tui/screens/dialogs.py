@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal, Vertical
+from textual.events import Key
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Label
 
@@ -45,12 +46,10 @@ class Question(ModalScreen[str | None]):
                 for key, word in self._answers:
                     yield Button(f"{word} ({key})", id=f"answer-{key}")
 
-    def key_answer(self, key: str) -> None:
-        if key in dict(self._answers):
-            self.dismiss(key)
-
-    def on_key(self, event: object) -> None:
-        self.key_answer(str(getattr(event, "character", "") or ""))
+    def on_key(self, event: Key) -> None:
+        if event.character is not None and event.character in dict(self._answers):
+            event.stop()  # the screen behind has keys of its own
+            self.dismiss(event.character)
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         self.dismiss(str(event.button.id).removeprefix("answer-"))

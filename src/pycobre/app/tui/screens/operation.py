@@ -23,8 +23,8 @@ class OperationPane(Horizontal):
     """Read when it is opened, not before: tables may be large."""
 
     BINDINGS = [  # noqa: RUF012
-        Binding("n,pagedown", "turn(1)", "Next", key_display="n"),
-        Binding("p,pageup", "turn(-1)", "Previous", key_display="p"),
+        Binding("n", "turn(1)", "Next"),
+        Binding("p", "turn(-1)", "Previous"),
         Binding("f", "single", "One/many"),
         Binding("slash", "filter", "Filter", key_display="/"),
         Binding("escape", "no_filter", "All", show=False),

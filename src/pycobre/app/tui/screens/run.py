@@ -99,8 +99,9 @@ class RunScreen(ReadingScreen):
 
     def show_files(self, found: object) -> None:
         assert isinstance(found, RunView)
-        self.view = found
-        self.refresh_bindings()
+        before, self.view = self.view, found
+        if before is None or before.running != found.running:
+            self.refresh_bindings()  # draws the last line anew, so not at every reading
         problem = self.query_one("#problem", Static)
         problem.display = found.problem is not None
         problem.update(found.problem or "")

@@ -54,7 +54,7 @@ class RunsScreen(ReadingScreen):
         Binding("escape", "no_filter", "All", show=False),
     ]
     DEFAULT_CSS = """
-    RunsScreen Table { height: 1fr; background: $background; }
+    RunsScreen Table { height: 1fr; background: $background; scrollbar-size-vertical: 1; }
     RunsScreen #filter { display: none; height: 1; border: none; background: $surface; }
     RunsScreen #filter.-asked { display: block; }
     RunsScreen #empty { display: none; padding: 1 2; color: $text-muted; }
@@ -176,15 +176,15 @@ class RunsScreen(ReadingScreen):
         cut_off = (
             ""
             if self._found is None or self._found.complete
-            else "  (too many directories: not all were searched)"
+            else "  (too many directories: not all were searched)   "
         )
         order = f"by {column.title.lower()} {'↓' if self._reverse else '↑'}"
         where = ", ".join(str(root) for root in self._roots)
         title.row = [
             (" pycobre watch  ", "title"),
-            (where, "text"),
-            (f"   {said}   {order}", "quiet"),
+            (f"{said}   {order}   ", "quiet"),
             (cut_off, "warn"),
+            (where, "text"),
         ]
         title.changed()
         empty = self.query_one("#empty", Static)

@@ -43,7 +43,8 @@ def facts_of(view: RunView) -> list[tuple[str, str]]:
         ("LPs", f"{status.lp_solves:,}" if status else UNKNOWN),
         ("cuts", UNKNOWN if cuts != cuts else f"{cuts:,.0f}"),
     ]
-    memory = max(status.memory_per_rank or [status.memory_bytes]) if status else 0
+    held = [number(each) for each in (status.memory_per_rank or [status.memory_bytes])] if status else []
+    memory = max((each for each in held if each == each), default=0.0)
     found += [
         ("elapsed", duration(status.elapsed_s) if status else UNKNOWN),
         ("memory", f"{memory / 2**20:,.0f} MiB" if memory else UNKNOWN),

@@ -81,7 +81,7 @@ class Rows(Widget):
         return "\n".join("".join(text for text, _ in row).rstrip() for row in rows)
 
 
-class ScrolledRows(ScrollView, can_focus=True):
+class ScrolledRows(ScrollView):
     """Any number of rows, of which those in view are drawn."""
 
     DEFAULT_CSS = """
