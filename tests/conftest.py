@@ -13,6 +13,9 @@ settings.load_profile("suite")
 _MPI_TIMEOUT_S = 1200
 
 
+pytest_plugins = ("studied_case",)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Tests that may have to install something get at least the time that it takes."""
     for item in items:

@@ -65,6 +65,7 @@ IMPORTS: dict[str, set[str]] = {
         "_native",
         "_util",
         "app",
+        "app.mcp",
         "app.plot",
         "app.results",
         "app.tui",
@@ -78,6 +79,17 @@ IMPORTS: dict[str, set[str]] = {
         "hydro.uncertainty",
         "sddp",
         "solver",
+    },
+    "app.mcp": {
+        "_util",
+        "app",
+        "app.answers",
+        "app.plot",
+        "app.results",
+        "errors",
+        "hydro.checks",
+        "hydro.files",
+        "sddp",
     },
     "app.plot": {"_util", "app.results", "errors", "sddp"},
     "app.results": {"_util", "errors", "events"},
@@ -139,7 +151,17 @@ IMPORTS: dict[str, set[str]] = {
 FORBIDDEN_WORDS = re.compile(
     r"(?<![a-z])(hydro|hydrothermal|power plants?|turbines?)(?![a-z])", re.IGNORECASE
 )
-LAZY_ONLY = {"mpi4py", "rich", "scipy", "matplotlib", "plotly", "pytest_timeout", "pandas", "textual"}
+LAZY_ONLY = {
+    "mpi4py",
+    "uvicorn",
+    "rich",
+    "scipy",
+    "matplotlib",
+    "plotly",
+    "pytest_timeout",
+    "pandas",
+    "textual",
+}
 #: Classes are derived from those of Textual, so these modules are loaded as a whole when the app is asked for.
 DRAWS_ON_TERMINALS = ("app/tui/widgets/", "app/tui/screens/", "app/tui/app.py")
 

@@ -29,6 +29,7 @@ wording        amounts, durations and counts for people
 results        a result directory: tables, files
 answers        questions about cases and runs, answered from their files
 tui            watching runs in a terminal
+mcp            the server that assistants ask
 cli            the command line
 plot           reports and figures
 """

@@ -62,6 +62,7 @@ class Request:
     checkpoint_minutes: float | None = None
     emit_events: bool = True  #: whether events are passed to the caller
     confirm_each_iteration: bool = False  #: whether the end of every iteration waits for the caller's consent
+    run_id: str | None = None  #: of a new run; None: one is made
     record: tuple[str, ...] = ()  #: variables of a problem whose simulated values are kept
 
     def to_bytes(self) -> bytes:
@@ -122,6 +123,7 @@ _PLAIN = (
     "checkpoint_minutes",
     "emit_events",
     "confirm_each_iteration",
+    "run_id",
 )
 
 

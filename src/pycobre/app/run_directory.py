@@ -95,7 +95,7 @@ class RunDirectory:
             _move(self.root, RUN, found.id)
         if request.train:
             write_origin(self.root, study.metadata)
-        return RunRecord(new_id(), study.name)
+        return RunRecord(request.run_id or new_id(), study.name)
 
     def _clear_simulation(self, name: str) -> None:
         """Make room for another simulation of the policy; the earlier one keeps what was known of the run."""

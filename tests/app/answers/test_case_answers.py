@@ -167,8 +167,8 @@ def test_cases_and_runs_are_listed_described_and_found(root: Path, tables: RunTa
 
 def test_schemas_have_names() -> None:
     assert "system/hydros.json" in schema_text().available
-    assert schema_text("hydros").schema["title"] == "system/hydros.json"
-    assert schema_text("status").schema["title"].startswith("status.json")
+    assert schema_text("hydros").json_schema["title"] == "system/hydros.json"
+    assert schema_text("status").json_schema["title"].startswith("status.json")
     with pytest.raises(OptionError, match="expected one of"):
         schema_text("nonsense")
 

@@ -203,7 +203,7 @@ def _by_key(items: list[Any]) -> dict[Any, Any]:
     for position, item in enumerate(items):
         key: Any = position
         if isinstance(item, dict):
-            parts = tuple(item[name] for name in _KEYS if name in item)
+            parts = tuple(str(item[name]) for name in _KEYS if name in item)
             key = item.get("id", parts or item.get("name", position))
         found[key if key not in found else (key, position)] = item
     return found

@@ -155,5 +155,5 @@ class SchemaText:
     """A JSON Schema."""
 
     name: str
-    schema: dict[str, Any]
+    json_schema: dict[str, Any]
     available: list[str]

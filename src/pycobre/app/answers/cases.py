@@ -18,7 +18,7 @@ from pycobre.app.answers.case_records import (
     Source,
     Validation,
 )
-from pycobre.app.answers.run_index import folders
+from pycobre.app.answers.run_index import Sound, everything, folders
 from pycobre.app.results.layout import METADATA, RECORD, default_output
 from pycobre.errors import OptionError
 
@@ -27,11 +27,15 @@ __all__ = ["case_source", "describe_case", "finding_record", "list_cases", "sche
 _FILES = ("config.json", "stages.json", "initial_conditions.json")
 
 
-def list_cases(root: Path, limit: int = 200) -> CaseList:
-    """The case directories below `root`."""
+def list_cases(root: Path, limit: int = 200, sound: Sound = everything) -> CaseList:
+    """The case directories below `root`, in those of its directories that are `sound`."""
     found = []
     for folder in folders(root):
-        if all((folder / name).is_file() for name in _FILES) and (folder / "system").is_dir():
+        if (
+            sound(folder)
+            and all((folder / name).is_file() for name in _FILES)
+            and (folder / "system").is_dir()
+        ):
             newest = max((folder / name).stat().st_mtime for name in _FILES)
             output = default_output(folder)
             found.append(

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pycobre.app.answers.case_records import Source
 from pycobre.app.answers.run_records import RunEntry, RunList, RunState
 from pycobre.app.results.directory import Results, list_runs, open_results
 from pycobre.app.results.layout import METADATA, PREVIOUS, RECORD, STATUS
+from pycobre.app.results.record import read_record
 from pycobre.app.results.status import RunStatus
 from pycobre.errors import CobreError, OptionError, OutputError
 
-__all__ = ["find_run", "folders", "run_entries", "run_state"]
+__all__ = ["Sound", "everything", "find_run", "folders", "run_entries", "run_id_of", "run_state"]
+
+Sound = Callable[[Path], bool]
+"""Whether a directory may be looked into."""
 
 DEEPEST = 8
 MOST_FOLDERS = 20_000
 _SKIPPED = {PREVIOUS, "checkpoints", "simulation", "training", "policy", "plots", "failed"}
+
+
+def everything(directory: Path) -> bool:
+    """Every directory may."""
+    return True
 
 
 def folders(root: Path) -> Iterator[Path]:
@@ -48,9 +57,11 @@ def folders(root: Path) -> Iterator[Path]:
         waiting += [(folder / name, depth + 1) for name in sorted(inside, reverse=True)]
 
 
-def run_entries(root: Path, *, case: str = "", state: str = "", limit: int = 100) -> RunList:
+def run_entries(
+    root: Path, *, case: str = "", state: str = "", limit: int = 100, sound: Sound = everything
+) -> RunList:
     """The runs below `root`, those started last first; `case` and `state` choose among them."""
-    found = [_entry(root, run, results) for run, results in _runs(root)]
+    found = [_entry(root, run, results) for run, results in _runs(root, sound)]
     found = [
         each
         for each in found
@@ -60,14 +71,15 @@ def run_entries(root: Path, *, case: str = "", state: str = "", limit: int = 100
     return RunList(found[:limit], len(found), len(found) > limit)
 
 
-def find_run(root: Path, run: str) -> tuple[str, Results]:
+def find_run(root: Path, run: str, sound: Sound = everything) -> tuple[str, Results]:
     """The run of that id, or the one whose id begins so; its directory below `root` is accepted too."""
-    found = _matching(root, run)
+    found = _matching(root, run, sound)
     if len(found) == 1:
         return found[0]
     if not found and run and not os.path.isabs(run) and ".." not in Path(run).parts:
-        directory = root / run
-        if (directory / RECORD).is_file() or (directory / METADATA).is_file():
+        directory = (root / run).resolve()  # a link may lead anywhere
+        there = directory.is_relative_to(root.resolve()) and directory.is_dir() and sound(directory)
+        if there and ((directory / RECORD).is_file() or (directory / METADATA).is_file()):
             results = open_results(directory)
             return (results.record.id if results.record is not None else run), results
     what = "none" if not found else f"{len(found)}: {', '.join(name for name, _ in found[:5])}"
@@ -104,6 +116,12 @@ def run_state(root: Path, run: str, results: Results) -> RunState:
     )
 
 
+def run_id_of(directory: Path) -> str | None:
+    """The id of the run that was last in a directory, where there is one."""
+    record = read_record(directory) if directory.is_dir() else None
+    return None if record is None else record.id
+
+
 def _finished(root: Path, run: str, results: Results) -> RunState:
     """An earlier run, of which only the metadata is left, or results from before there was a status."""
     found = results.metadata
@@ -132,8 +150,10 @@ def _finished(root: Path, run: str, results: Results) -> RunState:
     )
 
 
-def _runs(root: Path) -> Iterator[tuple[str, Results]]:
+def _runs(root: Path, sound: Sound) -> Iterator[tuple[str, Results]]:
     for folder in folders(root):
+        if not sound(folder):
+            continue
         if (folder / RECORD).is_file() or ((folder / METADATA).is_file() and (folder / "training").is_dir()):
             try:
                 yield from list_runs(folder)
@@ -141,8 +161,8 @@ def _runs(root: Path) -> Iterator[tuple[str, Results]]:
                 continue
 
 
-def _matching(root: Path, run: str) -> list[tuple[str, Results]]:
-    everything = list(_runs(root))
+def _matching(root: Path, run: str, sound: Sound) -> list[tuple[str, Results]]:
+    everything = list(_runs(root, sound))
     exact = [each for each in everything if each[0] == run]
     return exact or [each for each in everything if len(run) >= 8 and each[0].startswith(run)]
 

@@ -7,8 +7,8 @@ To add a command, write `cli/<name>.py` with
 
 and give it a line in `COMMANDS`. An exception becomes an exit code and a hint in one place (`app.failures`).
 
-commands   init, run, validate, schema, import_, migrate, simulate, runs, watch, report, compare, verify, doctor,
-           replay, version
+commands   init, run, validate, schema, import_, migrate, simulate, runs, watch, report, compare, verify,
+           doctor, mcp, replay, version
 parser     the argument parser and its hints
 display    what a run prints: header, events, summary
 screen     the events as a live table, plain lines or JSON lines
@@ -48,6 +48,7 @@ COMMANDS = {
     "compare": "compare two runs bit by bit and report the differences",
     "verify": "run a case on all backends and compare the results bit by bit",
     "doctor": "report which backends and packages work on this machine",
+    "mcp": "answer questions about cases and runs to MCP clients, such as assistants",
     "replay": "re-solve a failed LP in isolation",
     "version": "print the version",
 }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,60 +15,87 @@ from pycobre.app.plot.inflow_figures import draw_model, draw_moments, has_model
 from pycobre.app.plot.summary import Band, Summary
 from pycobre.errors import OutputError
 
-__all__ = ["write_figures"]
+__all__ = ["draw", "write_figures"]
+
+Draw = Callable[[Any], None]
 
 T = TypeVar("T")
 BLUE, ORANGE = "#1769aa", "#d9822b"
 DPI = 110
 ROWS, COLUMNS = 5, 4
+#: Pictures with one small diagram per entity: title and unit.
+_BANDS = {
+    "storage": ("Storage at the end of the stage", "hm³"),
+    "hydro_generation": ("Hydro generation", "MW"),
+    "thermal_generation": ("Thermal generation", "MW"),
+    "marginal_cost": ("Marginal cost of energy", "$/MWh"),
+}
 
 
 def write_figures(summary: Summary, directory: Path) -> list[Path]:
     """Write every picture the run has data for; return the paths."""
+    directory.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    for name, fill, size in _pictures(summary):
+        path = directory / f"{name}.png"
+        path.write_bytes(_png(fill, size))
+        written.append(path)
+    return written
+
+
+def draw(summary: Summary, name: str, entity: int | None = None) -> bytes:
+    """One picture as PNG: `convergence`, `costs`, `timing`, or bands such as `storage`, perhaps of one entity only.
+
+    Of bands on several pages it is the first page.
+    """
+    if entity is not None:
+        kept: dict[str, Any] = {
+            field: [band for band in getattr(summary, field) if band.entity == entity] for field in _BANDS
+        }
+        summary = replace(summary, **kept)
+    for each, fill, size in _pictures(summary):
+        if each in (name, f"{name}_1"):
+            return _png(fill, size)
+    raise OutputError(f"picture {name!r}: expected a run with data for it, got one without. Simulate first.")
+
+
+def _pictures(summary: Summary) -> Iterator[tuple[str, Draw, tuple[float, float]]]:
+    """Name, content and size of every picture."""
+    usual = (8.0, 4.5)
+    if summary.convergence:
+        yield "convergence", lambda figure: _convergence(figure, summary), usual
+    if summary.scenario_costs.size:
+        yield "costs", lambda figure: _histogram(figure, summary), usual
+    if summary.timing:
+        tall = 1.6 + 0.45 * len(summary.timing["rank"])
+        yield "timing", lambda figure: _timing(figure, summary), (8.0, tall)
+    if has_model(summary.inflow):
+        yield "inflow_model", lambda figure: draw_model(figure, summary.inflow), (15.0, 4.8)
+    for suffix, plants in _pages(summary.inflow.moments):
+
+        def fill_page(figure: Any, plants: list[Moments] = plants) -> None:
+            draw_moments(figure, plants, summary.inflow.stages)
+
+        yield f"inflow{suffix}", fill_page, _page_size(len(plants))
+    for name, (title, unit) in _BANDS.items():
+        for suffix, part in _pages(getattr(summary, name)):
+
+            def fill(figure: Any, part: list[Band] = part, title: str = title, unit: str = unit) -> None:
+                _grid(figure, part, summary.stages, title, unit)
+
+            yield f"{name}{suffix}", fill, _page_size(len(part))
+
+
+def _png(fill: Draw, size: tuple[float, float]) -> bytes:
     try:
         from matplotlib.figure import Figure
     except ImportError as cause:
         raise OutputError('PNG plots need matplotlib: install it with pip install "pycobre[plot]"') from cause
-
-    directory.mkdir(parents=True, exist_ok=True)
-    written: list[Path] = []
-
-    def save(name: str, draw: Callable[[Any], None], size: tuple[float, float] = (8.0, 4.5)) -> None:
-        figure = Figure(figsize=size, layout="constrained")
-        draw(figure)
-        path = directory / f"{name}.png"
-        figure.savefig(path, dpi=DPI)
-        written.append(path)
-
-    if summary.convergence:
-        save("convergence", lambda figure: _convergence(figure, summary))
-    if summary.scenario_costs.size:
-        save("costs", lambda figure: _histogram(figure, summary))
-    if summary.timing:
-        save(
-            "timing", lambda figure: _timing(figure, summary), (8.0, 1.6 + 0.45 * len(summary.timing["rank"]))
-        )
-    if has_model(summary.inflow):
-        save("inflow_model", lambda figure: draw_model(figure, summary.inflow), (15.0, 4.8))
-    for suffix, plants in _pages(summary.inflow.moments):
-
-        def draw_page(figure: Any, plants: list[Moments] = plants) -> None:
-            draw_moments(figure, plants, summary.inflow.stages)
-
-        save(f"inflow{suffix}", draw_page, _page_size(len(plants)))
-    for name, bands, title, unit in (
-        ("storage", summary.storage, "Storage at the end of the stage", "hm³"),
-        ("hydro_generation", summary.hydro_generation, "Hydro generation", "MW"),
-        ("thermal_generation", summary.thermal_generation, "Thermal generation", "MW"),
-        ("marginal_cost", summary.marginal_cost, "Marginal cost of energy", "$/MWh"),
-    ):
-        for suffix, part in _pages(bands):
-
-            def draw(figure: Any, part: list[Band] = part, title: str = title, unit: str = unit) -> None:
-                _grid(figure, part, summary.stages, title, unit)
-
-            save(f"{name}{suffix}", draw, _page_size(len(part)))
-    return written
+    figure = Figure(figsize=size, layout="constrained")
+    fill(figure)
+    sink = io.BytesIO()
+    figure.savefig(sink, dpi=DPI, format="png")
+    return sink.getvalue()
 
 
 def _pages(entities: list[T]) -> Iterator[tuple[str, list[T]]]:

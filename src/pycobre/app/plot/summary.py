@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -47,10 +48,10 @@ class Summary:
     inflow: InflowPicture = field(default_factory=InflowPicture)
 
 
-def summarise(results: Results) -> Summary:
-    """Read the tables of a run and reduce them to what the report draws."""
+def summarise(results: Results, only: Collection[str] | None = None) -> Summary:
+    """Read the tables of a run, or `only` some of them, and reduce them to what the report draws."""
     metadata = results.metadata
-    simulated = results.simulated
+    simulated = [name for name in results.simulated if only is None or name in only]
     entities = metadata.get("entities", {})
     scenario_costs, cost_parts, stages = _costs(results) if "costs" in simulated else (np.empty(0), {}, [])
 
