@@ -53,8 +53,8 @@ def test_a_lazy_name_loads_its_own_module_only():
 
 
 def test_workers_are_started_before_anything_heavy_is_loaded():
-    code = "from pycobre.app.api import waiting_workers\nwith waiting_workers('shm', 2) as group: pass"
-    loaded = loaded_by(f"{code}\nassert len(group.ranks) == 2")
+    code = "from pycobre.app.api import Execution\nwith Execution('shm', 2) as run: pass"
+    loaded = loaded_by(f"{code}\nassert run.place().size == 2")
     assert not loaded & (HEAVY | {"numpy", "pydantic_core"})
 
 

@@ -14,7 +14,15 @@ from pycobre.launch.channel import PAYLOAD_FD_VARIABLE, Channel, Kind
 
 def main() -> int:
     stop = threading.Event()
-    channel = Channel.inherited(stop.set, lambda: os._exit(70))
+    lost = threading.Event()
+
+    def on_peer_lost() -> None:
+        assert channel is not None
+        time.sleep(script.get("saving_s", 0.0))
+        channel.send(Kind.EVENT, b"saved")
+        lost.set()
+
+    channel = Channel.inherited(stop.set, lambda: os._exit(70), on_peer_lost)
     assert channel is not None
     channel.wait_for_payload()
     descriptor = int(os.environ[PAYLOAD_FD_VARIABLE])
@@ -48,6 +56,9 @@ def main() -> int:
             pass
     if action == "ask":
         channel.send(Kind.EVENT, channel.ask(b"go on?"))
+    if action == "solve":  # it hears nothing but on the channel's thread
+        lost.wait()
+        signal.pause()
     if action == "wait":
         stop.wait()
     channel.send(Kind.RESULT, b"x" * script.get("length", 3))

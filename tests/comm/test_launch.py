@@ -160,6 +160,28 @@ def test_a_killed_rank_is_named_and_the_others_are_ended(
     assert gone(group)
 
 
+def test_rank_0_is_told_of_a_lost_peer_and_may_save_longer_than_the_others_may_live(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(launch, "GRACE_S", 0.2)
+    heard: list[tuple[int, Kind, bytes]] = []
+    with (
+        start(3, **{"0": "solve", "1": "kill", "2": "wait"}, saving_s=1.0) as group,
+        pytest.raises(WorkerError, match="worker 1 was killed by signal 9"),
+    ):
+        group.run(lambda rank, kind, payload: heard.append((rank, kind, payload)))
+    assert (0, Kind.EVENT, b"saved") in heard
+    assert gone(group)
+
+
+def test_a_stopped_rank_0_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(launch, "GRACE_S", 0.2)
+    monkeypatch.setattr(launch, "SAVING_S", 500.0)
+    with start(2, **{"0": "stall", "1": "kill"}) as group, pytest.raises(WorkerError):
+        collect(group)
+    assert gone(group)
+
+
 def test_an_exit_code_is_reported() -> None:
     with (
         start(2, **{"0": "exit"}) as group,

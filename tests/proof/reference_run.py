@@ -11,7 +11,7 @@ import json
 import sys
 from dataclasses import replace
 
-from pycobre.app.api import communicator_for, run_here, run_request
+from pycobre.app.api import Execution, communicator_for, run_here
 from pycobre.app.report import Report
 from pycobre.app.request import CaseSource, ProblemSource, Request
 from pycobre.app.stop_switch import StopSwitch
@@ -93,7 +93,8 @@ def main() -> None:
             report = run_here(wanted, comm, None, StopSwitch())
             speaks = comm.rank == 0
     else:
-        report, _ = run_request(wanted, backend, int(workers), None)
+        with Execution(backend, int(workers)) as run:
+            report, _ = run.drive(wanted)
         speaks = True
     if speaks:
         print(json.dumps(fingerprint(report)))

@@ -6,7 +6,7 @@ arguments      checks of what callers pass
 options        settings of a problem by dotted path
 build_request  from what a caller passes to a request
 request        what to run, as data that travels to workers
-run            run a request: here, as one rank of a launcher's job, or on workers
+run            `Execution`: a request run here, as one rank of a launcher's job, or on workers
 backend        the backends by name, and this process's communicator
 job            the end of a launcher's job on an error
 workers        the parent's side of `num_workers`: start ranks, pass events on, collect the report
@@ -14,12 +14,12 @@ restarts       another start from the newest checkpoint after a lost worker
 worker         the main program of a started rank
 stop_switch    Ctrl-C, SIGTERM and callbacks that ask to stop
 study          a request made concrete: problem, options, samplers, tables
-case_study     the study of a case
 pipeline       train, simulate and write, on any communicator; every rank calls it
 share          the tables of all ranks on rank 0
 output         the output directory as all ranks see it
 run_directory  the output directory as rank 0 keeps it: locked, recorded, free of earlier runs
 run_log        events.jsonl and status.json of a run in progress
+rescue         the state of the last iteration, written when the run cannot go on
 steering       what other processes ask of a run, applied at the end of an iteration
 origin         what a run was made from, by which a resumed run notices a changed case
 report         what a run returns

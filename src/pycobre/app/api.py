@@ -10,8 +10,8 @@ from pycobre._util.frozen import frozen
 from pycobre.app.arguments import at_least_one, callable_or_none
 from pycobre.app.backend import communicator_for
 from pycobre.app.build_request import build_request
-from pycobre.app.job import ending_job_without_communicator
-from pycobre.app.run import Callback, run_here, run_request, waiting_workers
+from pycobre.app.restarts import Restarts
+from pycobre.app.run import Callback, Execution, run_here
 from pycobre.app.workers import WorkerInfo
 from pycobre.events import RankTiming
 
@@ -26,15 +26,14 @@ if TYPE_CHECKING:
     from pycobre.sddp import Policy, TrainOptions
 
 __all__ = [
+    "Execution",
     "SimulationResult",
     "TrainingResult",
     "WorkerInfo",
     "communicator_for",
     "run_here",
-    "run_request",
     "simulate",
     "train",
-    "waiting_workers",
 ]
 
 
@@ -102,6 +101,7 @@ def train(
     checkpoint_iterations: int | None = None,
     checkpoint_minutes: float | None = None,
     restarts: int = 0,
+    min_workers: int | None = None,
 ) -> TrainingResult:
     """Train a policy for a case (an object or a directory) or for a problem built in Python.
 
@@ -112,29 +112,27 @@ def train(
     worker; a true return value ends the run after the iteration, its exception too, and is raised then. Ctrl-C
     ends the run after the current iteration; a second one at once. With `output`, results and checkpoints are
     written there; `resume` goes on from the newest checkpoint in it, bit for bit. When a worker is lost (killed,
-    or its connection), the run is restarted from there by itself, at most `restarts` times.
+    or its connection), the run is restarted from there by itself, at most `restarts` times, each time on
+    one worker fewer where `min_workers` says down to how many.
     """
     at_least_one("checkpoint_iterations", checkpoint_iterations, optional=True)
     callable_or_none("progress_callback", progress_callback)
-    with waiting_workers(backend, num_workers) as group:
-        with ending_job_without_communicator(backend, num_workers):
-            request = build_request(
-                case_or_problem,
-                config_overrides,
-                options,
-                policy=warm_start,
-                output=output,
-                simulate=False,
-                threads=threads,
-                resume=resume,
-                checkpoint_iterations=checkpoint_iterations,
-                checkpoint_minutes=checkpoint_minutes,
-                emit_events=progress_callback is not None,
-                confirm_each_iteration=progress_callback is not None,
-            )
-        report, workers = run_request(
-            request, backend, num_workers, progress_callback, group, restarts=restarts
+    with Execution(backend, num_workers, Restarts(restarts, min_workers)) as run:
+        request = build_request(
+            case_or_problem,
+            config_overrides,
+            options,
+            policy=warm_start,
+            output=output,
+            simulate=False,
+            threads=threads,
+            resume=resume,
+            checkpoint_iterations=checkpoint_iterations,
+            checkpoint_minutes=checkpoint_minutes,
+            emit_events=progress_callback is not None,
+            confirm_each_iteration=progress_callback is not None,
         )
+        report, workers = run.drive(request, progress_callback)
     return _training_result(report, workers)
 
 
@@ -158,23 +156,22 @@ def simulate(
     """
     at_least_one("scenarios", scenarios, optional=True)
     callable_or_none("progress_callback", progress_callback)
-    with waiting_workers(backend, num_workers) as group:
-        with ending_job_without_communicator(backend, num_workers):
-            request = build_request(
-                case_or_problem,
-                config_overrides,
-                options,
-                policy=policy,
-                output=output,
-                train=False,
-                simulate=True,
-                scenarios=scenarios,
-                threads=threads,
-                record=tuple(record),
-                emit_events=progress_callback is not None,
-                confirm_each_iteration=progress_callback is not None,
-            )
-        report, workers = run_request(request, backend, num_workers, progress_callback, group)
+    with Execution(backend, num_workers) as run:
+        request = build_request(
+            case_or_problem,
+            config_overrides,
+            options,
+            policy=policy,
+            output=output,
+            train=False,
+            simulate=True,
+            scenarios=scenarios,
+            threads=threads,
+            record=tuple(record),
+            emit_events=progress_callback is not None,
+            confirm_each_iteration=progress_callback is not None,
+        )
+        report, workers = run.drive(request, progress_callback)
     from pycobre.app.results.files import as_arrow
     from pycobre.app.results.schemas import TABLES
 

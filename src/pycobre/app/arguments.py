@@ -7,17 +7,21 @@ from typing import Any
 
 from pycobre.errors import OptionError
 
-__all__ = ["at_least_one", "callable_or_none"]
+__all__ = ["at_least", "at_least_one", "callable_or_none"]
 
 
 def at_least_one(name: str, value: Any, *, optional: bool = False) -> None:
     """Refuse what is not a whole number above 0 (or None where that is allowed)."""
-    if optional and value is None:
-        return
+    if not (optional and value is None):
+        at_least(name, value, 1)
+
+
+def at_least(name: str, value: Any, least: int) -> None:
+    """Refuse what is not a whole number from `least` on."""
     if not isinstance(value, Integral) or isinstance(value, bool):
-        raise OptionError(f"{name}: expected a whole number of at least 1, got {value!r}.")
-    if value < 1:
-        raise OptionError(f"{name}: expected at least 1, got {value}.")
+        raise OptionError(f"{name}: expected a whole number of at least {least}, got {value!r}.")
+    if value < least:
+        raise OptionError(f"{name}: expected at least {least}, got {value}.")
 
 
 def callable_or_none(name: str, value: Any) -> None:

@@ -12,25 +12,23 @@ from collections.abc import AsyncIterator, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pycobre.app.arguments import at_least_one
 from pycobre.app.backend import named_backend
 from pycobre.app.build_request import build_request
-from pycobre.app.restarts import run_with_restarts
+from pycobre.app.restarts import Restarts
 from pycobre.app.results.control import send_request
 from pycobre.app.results.directory import Results, open_results
 from pycobre.app.results.event_log import read_events
 from pycobre.app.results.layout import default_output
 from pycobre.app.results.lock import owner_of
 from pycobre.app.results.status import RunStatus, read_status
+from pycobre.app.run import Execution
 from pycobre.app.stop_switch import StopSwitch
-from pycobre.app.workers import choose_backend, start_workers
 from pycobre.errors import OptionError, OutputError
 from pycobre.events import Event
 
 if TYPE_CHECKING:
     from pycobre.app.backend import BackendChoice
     from pycobre.hydro.model import Case
-    from pycobre.launch.launcher import RankGroup
     from pycobre.problem import Problem
     from pycobre.sddp import Policy, TrainOptions
 
@@ -181,10 +179,10 @@ class EventStream:
 
 
 class _Background:
-    """The thread that drives the workers of a run."""
+    """The thread that drives a run."""
 
-    def __init__(self, group: RankGroup, request: Any, restarts: int) -> None:
-        self._group, self._request, self._restarts = group, request, restarts
+    def __init__(self, execution: Execution, request: Any) -> None:
+        self._execution, self._request = execution, request
         self._switch = StopSwitch()
         self._started = threading.Event()
         self._error: BaseException | None = None
@@ -199,11 +197,7 @@ class _Background:
 
     def stop(self, *, now: bool) -> None:
         self._switch.set()
-        if now:
-            for rank in self._group.ranks:
-                rank.process.kill()
-        else:
-            self._group.request_stop()
+        self._execution.stop(now=now)
 
     def wait(self, timeout: float | None) -> None:
         self._thread.join(timeout)
@@ -214,17 +208,12 @@ class _Background:
 
     def _drive(self) -> None:
         try:
-            with self._group:  # those of restarts are closed by who starts them
-                run_with_restarts(
-                    self._request, self._group, self._seen, self._switch, self._restarts, self._restarted
-                )
+            with self._execution:
+                self._execution.drive(self._request, self._seen, self._switch)
         except BaseException as error:  # noqa: BLE001 - raised by `wait`
             self._error = error
         finally:
             self._started.set()
-
-    def _restarted(self, group: RankGroup) -> None:
-        self._group = group
 
     def _seen(self, event: Event) -> None:
         self._started.set()  # the directory is locked and has a status
@@ -245,26 +234,23 @@ def start(
     checkpoint_iterations: int | None = None,
     checkpoint_minutes: float | None = None,
     restarts: int = 0,
+    min_workers: int | None = None,
 ) -> Run:
     """Start what `pycobre run` does, in processes of its own, and return while it goes on.
 
     `output` defaults to the directory `output` of a case that is given by its own directory; `scenarios` to the
     case's configuration, of a problem to none. What is wrong with the case or the options is raised here.
     """
-    at_least_one("num_workers", num_workers)
     if output is None:
         if not isinstance(case_or_problem, str | os.PathLike):
             raise OptionError("output: expected a directory for the run, got none. Give output=.")
         output = default_output(case_or_problem)
-    # Also one rank is a process of its own, so that the caller goes on and can end it.
-    name = named_backend(backend)
-    if name is None:
+    if named_backend(backend) is None:
         raise OptionError(
             "backend: expected the name of one, since a run's processes are started here, got a "
             f"{type(backend).__name__}. Use train in each rank's own process."
         )
-    chosen = choose_backend("auto" if num_workers == 1 and name == "local" else name, num_workers)
-    group = start_workers(num_workers, chosen)
+    execution = Execution(backend, num_workers, Restarts(restarts, min_workers), apart=True)
     try:
         request = build_request(
             case_or_problem,
@@ -279,6 +265,6 @@ def start(
             checkpoint_minutes=checkpoint_minutes,
         )
     except BaseException:
-        group.close()
+        execution.close()
         raise
-    return Run(Path(os.path.abspath(output)), _Background(group, request, restarts))
+    return Run(Path(os.path.abspath(output)), _Background(execution, request))

@@ -7,8 +7,7 @@ exit code is the one that the command line documents, for Python programs too.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from pycobre.app.backend import backend_name, communicator_for
@@ -21,40 +20,28 @@ if TYPE_CHECKING:
     from pycobre.app.backend import BackendChoice
     from pycobre.comm import Communicator
 
-__all__ = ["ending_job", "ending_job_without_communicator"]
+__all__ = ["end_job", "end_job_without_communicator"]
 
 
-@contextmanager
-def ending_job(comm: Communicator) -> Iterator[None]:
-    """Under MPI with several ranks an error inside ends the launcher's job with its exit code.
+def end_job(comm: Communicator, error: BaseException | None) -> None:
+    """Under MPI with several ranks, end the launcher's job with the exit code of an error of pycobre or the system.
 
     An exception that left the communicator's own block would end the job too, with a traceback and the code 1.
     """
-    try:
-        yield
-    except (CobreError, OSError) as error:
-        _end_job(comm, error)
-        raise
-
-
-@contextmanager
-def ending_job_without_communicator(backend: BackendChoice, workers: int) -> Iterator[None]:
-    """The same for what is done before the communicator is there: the other ranks wait for this one to join."""
-    try:
-        yield
-    except (CobreError, OSError) as error:
-        if workers == 1 and isinstance(backend, str) and joins_mpi(None if backend == "auto" else backend):
-            # Where this rank cannot join, the others cannot either, and its own error is the one to show.
-            with suppress(BackendError), communicator_for(backend) as comm:
-                _end_job(comm, error)
-        raise
-
-
-def _end_job(comm: Communicator, error: Exception) -> None:
-    if comm.size == 1 or backend_name(comm) != "mpi":
+    if not isinstance(error, CobreError | OSError) or comm.size == 1 or backend_name(comm) != "mpi":
         return
     print_error(describe(error))
     try:
         sys.exit(exit_code(error))
     except SystemExit:
         comm.abort(f"{type(error).__name__}, as said above")  # its exit code is that of the exception in hand
+
+
+def end_job_without_communicator(backend: BackendChoice, error: BaseException | None) -> None:
+    """The same before this rank has joined: the other ranks wait for it."""
+    if not isinstance(error, CobreError | OSError) or not isinstance(backend, str):
+        return
+    if joins_mpi(None if backend == "auto" else backend):
+        # Where this rank cannot join, the others cannot either, and its own error is the one to show.
+        with suppress(BackendError), communicator_for(backend) as comm:
+            end_job(comm, error)

@@ -6,6 +6,7 @@ Without an output directory nothing is written and the methods do nothing.
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from pycobre.app.backend import backend_name
 from pycobre.app.failures import error_document
 from pycobre.app.request import Request
+from pycobre.app.rescue import Rescue
 from pycobre.app.results.files import write_json, write_manifest, write_table
 from pycobre.app.results.layout import CHECKPOINTS, METADATA, policy_file
 from pycobre.app.results.record import FAILED, FINISHED, INTERRUPTED
@@ -26,10 +28,10 @@ from pycobre.app.steering import Steering
 from pycobre.app.study import Study
 from pycobre.comm import Communicator
 from pycobre.comm.collectives import broadcast_result
-from pycobre.errors import OutputError
-from pycobre.events import Event, Listener
+from pycobre.errors import CobreError, OutputError
+from pycobre.events import CheckpointWritten, Event, Listener
 from pycobre.sddp import Policy, StoppingRule
-from pycobre.sddp.training.checkpoint import Checkpoints
+from pycobre.sddp.training.checkpoint import Checkpoints, iteration_of
 
 __all__ = ["Output"]
 
@@ -45,8 +47,11 @@ class Output:
     `resumes` says whether there is a checkpoint to go on from, `warnings` what the state of the directory means.
     """
 
-    def __init__(self, comm: Communicator, request: Request, study: Study, policy: Policy | None) -> None:
+    def __init__(
+        self, comm: Communicator, request: Request, study: Study, policy: Policy | None, rescue: Rescue
+    ) -> None:
         self._comm = comm
+        self.rescue = rescue
         self._directory: RunDirectory | None = None
         self._log: RunLog | None = None
         self.resumes = False
@@ -82,11 +87,13 @@ class Output:
         """Where checkpoints go, on rank 0."""
         if self._directory is None:
             return None
-        return Checkpoints(
+        checkpoints = Checkpoints(
             self._directory.root / CHECKPOINTS,
             iterations=study.checkpoint_iterations,
             minutes=request.checkpoint_minutes,
         )
+        self.rescue.watch(checkpoints)
+        return checkpoints
 
     def steering(
         self, rule: StoppingRule, checkpoints: Checkpoints | None, emit: Listener | None
@@ -162,6 +169,7 @@ class Output:
             return
         try:
             if error is not None and not self._log.ended:
+                self._save(error)
                 document = error_document(error)
                 try:
                     self._directory.end(FAILED, error=document["message"])
@@ -170,6 +178,26 @@ class Output:
                     error.add_note(f"its record could not be written: {second}")
         finally:
             self._directory.close()
+
+    def _save(self, error: BaseException) -> None:
+        """Write the state of the last finished iteration; what could not be written is not tried again."""
+        if not isinstance(error, Exception) or isinstance(error, OutputError):
+            return
+        begin = time.monotonic()
+        try:
+            self.rescue.save()
+            receipt = self.rescue.receipt
+            if receipt is not None and self._log is not None:
+                self._log(
+                    CheckpointWritten(
+                        iteration=iteration_of(receipt.path),
+                        path=receipt.path,
+                        size_bytes=receipt.size_bytes,
+                        elapsed_s=time.monotonic() - begin,
+                    )
+                )
+        except (CobreError, OSError, MemoryError) as second:
+            error.add_note(f"the state of the last iteration could not be written: {second}")
 
     def _do(self, write: Callable[[Path], None]) -> None:
         root = self.root

@@ -19,6 +19,7 @@ from pycobre.app.origin import refuse_another_case
 from pycobre.app.output import Output
 from pycobre.app.report import Report
 from pycobre.app.request import Request
+from pycobre.app.rescue import Rescue
 from pycobre.app.results.layout import CHECKPOINTS
 from pycobre.app.share import gathered_tables
 from pycobre.app.study import Study, make_study
@@ -38,11 +39,15 @@ Columns = dict[str, NDArray[Any]]
 
 
 def execute(
-    request: Request, comm: Communicator, emit: Listener | None, should_stop: Callable[[], bool]
+    request: Request,
+    comm: Communicator,
+    emit: Listener | None,
+    should_stop: Callable[[], bool],
+    rescue: Rescue | None = None,
 ) -> Report:
     """Run a request (collective), telling `emit` of every event where there is one.
 
-    Ranks above 0 return a report without the tables of a simulation.
+    Ranks above 0 return a report without the tables of a simulation. `rescue` lets other threads save the state.
 
     On error: raised on every rank, as by `train`; what was written before stays, checkpoints included.
     """
@@ -55,7 +60,7 @@ def execute(
         raise OptionError("resume and warm start: expected one of them, got both.")
     try:
         with (
-            Output(comm, request, study, policy) as output,
+            Output(comm, request, study, policy, rescue or Rescue()) as output,
             PreparedProblem(study.problem, comm, study.options.solver, threads=request.threads) as prepared,
         ):
             return _execute(request, study, comm, emit, should_stop, prepared, output, policy, started)
@@ -196,7 +201,7 @@ def _train(
     steering = output.steering(options.stopping, checkpoints, emit)
     if steering is not None:
         options = replace(options, stopping=steering)
-    return train(
+    outcome = train(
         study.problem,
         comm,
         options,
@@ -208,6 +213,8 @@ def _train(
         warm_start=warm_start,
         prepared=prepared,
     )
+    output.rescue.watch(None)  # the last checkpoint has been written
+    return outcome
 
 
 def _resume(directory: Path, study: Study, comm: Communicator, faults: list[str]) -> TrainingState:

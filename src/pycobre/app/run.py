@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING
+from contextlib import ExitStack
+from types import TracebackType
+from typing import TYPE_CHECKING, NamedTuple
 
 from pycobre.app.arguments import at_least_one
-from pycobre.app.backend import communicator_for
-from pycobre.app.job import ending_job
-from pycobre.app.restarts import run_with_restarts
+from pycobre.app.backend import backend_name, communicator_for, named_backend
+from pycobre.app.job import end_job, end_job_without_communicator
+from pycobre.app.restarts import Restarts, run_with_restarts
 from pycobre.app.stop_switch import StopSwitch, catching_signals
 from pycobre.app.workers import WorkerInfo, choose_backend, start_workers
-from pycobre.errors import OptionError
 from pycobre.events import Event
 
 # The rest is imported where it is needed: workers are started first, and load it at the same time.
@@ -24,54 +24,108 @@ if TYPE_CHECKING:
     from pycobre.comm import Communicator
     from pycobre.launch.launcher import RankGroup
 
-__all__ = ["Callback", "run_here", "run_request", "waiting_workers"]
+__all__ = ["Callback", "Execution", "Place", "run_here"]
 
 Callback = Callable[[Event], object]
 
 
-def waiting_workers(backend: BackendChoice, num_workers: int) -> AbstractContextManager[RankGroup | None]:
-    """Workers that load their modules while the caller reads and checks what they shall do; None for one process.
+class Place(NamedTuple):
+    """What a process is in a run; of a run on workers its parent speaks for rank 0."""
 
-    Leaving the context ends them, so that a case which turns out to be wrong leaves nothing behind.
+    rank: int
+    size: int
+    backend: str
+
+
+class Execution:
+    """One run, from before its request is there to its report: every entrance of the application is built on it.
+
+    Use as a context, or close it. On entering, workers begin to load their modules, while the caller reads and checks
+    what they shall do; leaving ends them, so that a case which turns out to be wrong leaves nothing behind. Leaving
+    with an error ends a launcher's job. With `apart` also one rank is a process of its own.
     """
-    at_least_one("num_workers", num_workers)
-    return (
-        nullcontext()
-        if num_workers == 1
-        else start_workers(num_workers, choose_backend(backend, num_workers))
-    )
 
+    def __init__(
+        self,
+        backend: BackendChoice,
+        num_workers: int = 1,
+        restarts: Restarts | None = None,
+        *,
+        apart: bool = False,
+    ) -> None:
+        at_least_one("num_workers", num_workers)
+        self._name, self._workers, self._restarts = backend, num_workers, restarts or Restarts()
+        apart = apart or num_workers > 1
+        self._restarts.check(num_workers, apart=apart)
+        self._comm: Communicator | None = None
+        self._stack = ExitStack()
+        self._group: RankGroup | None = None
+        if apart:
+            # One rank has nobody to talk to, and a process of its own all the same.
+            chosen = "auto" if num_workers == 1 and named_backend(backend) == "local" else backend
+            self._group = start_workers(num_workers, choose_backend(chosen, num_workers))
 
-def run_request(
-    request: Request,
-    backend: BackendChoice,
-    num_workers: int,
-    callback: Callback | None,
-    group: RankGroup | None = None,
-    switch: StopSwitch | None = None,
-    restarts: int = 0,
-) -> tuple[Report, tuple[WorkerInfo, ...] | None]:
-    """Run a request here or on workers, those of `group` if they have been started already.
+    def __enter__(self) -> Execution:
+        return self
 
-    Everything that can be known to be wrong is raised before any of them begins. After a lost worker the run is
-    restarted from its newest checkpoint, at most `restarts` times.
-    """
-    at_least_one("num_workers", num_workers)
-    at_least_one("threads", request.threads)
-    if restarts and num_workers == 1:
-        raise OptionError(
-            f"restarts: expected 0 without workers, got {restarts}: nobody is left to restart a lost process. "
-            "Use num_workers above 1, or let the scheduler start it again with resume."
-        )
-    switch = switch or StopSwitch()
-    if num_workers > 1:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._group is None:
+            if self._comm is None:
+                end_job_without_communicator(self._name, error)
+            else:
+                end_job(self._comm, error)
+        self.close(kind, error, trace)
+
+    def close(
+        self,
+        kind: type[BaseException] | None = None,
+        error: BaseException | None = None,
+        trace: TracebackType | None = None,
+    ) -> None:
+        """End what still runs."""
+        if self._group is not None:
+            self._group.close()
+        self._stack.__exit__(kind, error, trace)
+
+    def place(self) -> Place:
+        """Join the other ranks, where there are any, and say what this process is among them."""
+        if self._group is not None:
+            return Place(0, self._workers, self._group.backend)
+        comm = self._joined()
+        return Place(comm.rank, comm.size, backend_name(comm))
+
+    def drive(
+        self, request: Request, callback: Callback | None = None, switch: StopSwitch | None = None
+    ) -> tuple[Report, tuple[WorkerInfo, ...] | None]:
+        """Run a request; what can be known to be wrong with it is raised before any rank begins.
+
+        After a lost worker the run is restarted from its newest checkpoint, as often as may be.
+        """
+        at_least_one("threads", request.threads)
+        switch = switch or StopSwitch()
+        if self._group is None:
+            return run_here(request, self._joined(), callback, switch), None
         _require_sound(request)
-        _warn_of_idle_workers(request, num_workers)
-        with waiting_workers(backend, num_workers) if group is None else nullcontext(group) as started:
-            assert started is not None
-            return run_with_restarts(request, started, callback, switch, restarts)
-    with communicator_for(backend) as comm, ending_job(comm):
-        return run_here(request, comm, callback, switch), None
+        _warn_of_idle_workers(request, self._workers)
+        return run_with_restarts(request, self._group, callback, switch, self._restarts, self._restarted)
+
+    def stop(self, *, now: bool = False) -> None:
+        """Ask workers to end after the iteration, or end them; from any thread."""
+        assert self._group is not None
+        if now:
+            self._group.kill()
+        else:
+            self._group.request_stop()
+
+    def _joined(self) -> Communicator:
+        if self._comm is None:
+            self._comm = self._stack.enter_context(communicator_for(self._name))
+        return self._comm
+
+    def _restarted(self, group: RankGroup) -> None:
+        self._group = group
 
 
 def run_here(request: Request, comm: Communicator, callback: Callback | None, switch: StopSwitch) -> Report:

@@ -21,6 +21,7 @@ import pycobre.solver.engine  # noqa: F401
 from pycobre._util.error_record import encode_error
 from pycobre.app.pipeline import execute
 from pycobre.app.request import Request
+from pycobre.app.rescue import Rescue
 from pycobre.app.stop_switch import StopSwitch
 from pycobre.comm import create_communicator
 from pycobre.launch.channel import PAYLOAD_FD_VARIABLE, Channel, Kind
@@ -31,10 +32,16 @@ __all__ = ["main", "payload"]
 
 def main() -> int:
     """Run one rank; the exit code is 0 when it finished."""
-    # The launcher decides what an interrupt means for its ranks.
+    switch, rescue = StopSwitch(), Rescue()
+    # The launcher decides what an interrupt means for its ranks. A scheduler that evicts the job tells all of them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    switch = StopSwitch()
-    channel = Channel.inherited(switch.set, lambda: os._exit(1))
+    signal.signal(signal.SIGTERM, lambda number, at: switch.set())
+
+    def orphaned() -> None:
+        rescue.try_to_save()
+        os._exit(1)
+
+    channel = Channel.inherited(switch.set, orphaned, rescue.try_to_save)
     if channel is None:
         print("pycobre starts this itself: use `pycobre run CASE --workers N`", file=sys.stderr)
         return 2
@@ -47,7 +54,7 @@ def main() -> int:
             request = Request.from_bytes(payload())
             if request.emit_events:
                 batcher = EventBatcher(channel, ask=request.confirm_each_iteration and comm.rank == 0)
-            report = execute(request, comm, batcher, switch)
+            report = execute(request, comm, batcher, switch, rescue)
             info = {"wall_time_ms": 1e3 * (time.perf_counter() - started), "pid": os.getpid()}
             body = report.to_bytes() if comm.rank == 0 else b""
             channel.send(Kind.RESULT, json.dumps(info).encode() + b"\n" + body)

@@ -25,8 +25,9 @@ _HEADER = struct.Struct("<BQ")
 class Kind(IntEnum):
     """What a message says.
 
-    EVENT, QUESTION, RESULT and ERROR go up to the launcher, GO, STOP and ANSWER go down to a rank. A QUESTION is
-    an event whose sender waits for the ANSWER before it goes on; GO says that the payload is there.
+    EVENT, QUESTION, RESULT, ERROR and SAVED go up to the launcher, GO, STOP, ANSWER and PEER_LOST go down to a
+    rank. A QUESTION is an event whose sender waits for the ANSWER before it goes on; GO says that the payload is
+    there. PEER_LOST says that the run cannot go on; the rank saves what it can and says SAVED.
     """
 
     EVENT = 1
@@ -36,6 +37,8 @@ class Kind(IntEnum):
     QUESTION = 5
     ANSWER = 6
     GO = 7
+    PEER_LOST = 8
+    SAVED = 9
 
 
 def frame(kind: Kind, payload: bytes) -> bytes:
@@ -65,14 +68,20 @@ class MessageBuffer:
 class Channel:
     """The rank's end: sends messages up and watches for a stop request or the launcher's death.
 
-    `on_stop` runs in a background thread when the launcher asks to stop; `on_orphaned` when the launcher is
-    gone, so that no rank outlives the run it belongs to.
+    `on_stop` runs in a background thread when the launcher asks to stop; `on_peer_lost` when another rank has
+    failed, and must not raise; `on_orphaned` when the launcher is gone, so that no rank outlives the run it belongs
+    to.
     """
 
     def __init__(
-        self, sock: socket.socket, on_stop: Callable[[], None], on_orphaned: Callable[[], None]
+        self,
+        sock: socket.socket,
+        on_stop: Callable[[], None],
+        on_orphaned: Callable[[], None],
+        on_peer_lost: Callable[[], None] = lambda: None,
     ) -> None:
         self._socket = sock
+        self._on_peer_lost = on_peer_lost
         self._lock = threading.Lock()
         self._on_stop = on_stop
         self._on_orphaned = on_orphaned
@@ -83,12 +92,17 @@ class Channel:
         self._watcher.start()
 
     @classmethod
-    def inherited(cls, on_stop: Callable[[], None], on_orphaned: Callable[[], None]) -> Channel | None:
+    def inherited(
+        cls,
+        on_stop: Callable[[], None],
+        on_orphaned: Callable[[], None],
+        on_peer_lost: Callable[[], None] = lambda: None,
+    ) -> Channel | None:
         """The channel this process was started with, or None when nobody launched it."""
         value = os.environ.pop(CHANNEL_FD_VARIABLE, None)
         if value is None:
             return None
-        return cls(socket.socket(fileno=int(value)), on_stop, on_orphaned)
+        return cls(socket.socket(fileno=int(value)), on_stop, on_orphaned, on_peer_lost)
 
     def send(self, kind: Kind, payload: bytes) -> None:
         """Send one message; threads may share the channel."""
@@ -128,5 +142,9 @@ class Channel:
                     self._on_stop()
                 elif kind == Kind.GO:
                     self._go.set()
+                elif kind == Kind.PEER_LOST:
+                    self._on_peer_lost()
+                    with suppress(OSError):  # the launcher has not waited for it
+                        self.send(Kind.SAVED, b"")
                 elif kind == Kind.ANSWER:
                     self._answers.put(payload)

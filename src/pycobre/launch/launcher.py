@@ -38,6 +38,8 @@ _LAUNCHER_VARIABLES = ("RANK", "WORLD_SIZE", "JOB_COMPLETION_INDEX")
 # Survivors learn of a death from their own backend within a fraction of a second and report it themselves;
 # after this long they are ended.
 GRACE_S = 5.0
+# Rank 0 is told at once, saves what the run has come to, and says so; a disk may be slow.
+SAVING_S = 60.0
 
 
 @dataclass
@@ -118,6 +120,7 @@ class RankGroup:
         self._selector = selectors.DefaultSelector()
         self._segment: Path | None = None
         self._timeout_s = 0.0
+        self._saving_until: float | None = None  # how long rank 0 may take to save the run's state
         listener = _loopback_listener() if backend == "tcp" else None
         self._payload_fd = os.memfd_create("pycobre-payload", 0)
         try:
@@ -189,6 +192,11 @@ class RankGroup:
         for rank in self.ranks:
             self._send(rank, Kind.STOP, b"")
 
+    def kill(self) -> None:
+        """End every rank at once, as somebody from outside would; `run` reports it."""
+        for rank in self.ranks:
+            rank.process.kill()
+
     def answer(self, rank: int, payload: bytes) -> None:
         """Answer the question that `rank` is waiting with."""
         self._send(self.ranks[rank], Kind.ANSWER, payload)
@@ -216,7 +224,7 @@ class RankGroup:
                 self._some_work()
             heard = time.monotonic() if ready else heard
             if deadline is not None and time.monotonic() >= deadline:
-                self._kill_rest()
+                deadline = self._end_survivors()
             elif not ready and time.monotonic() >= silence:
                 if self._some_work():
                     heard = time.monotonic()
@@ -231,10 +239,26 @@ class RankGroup:
             for rank in self.ranks:
                 if rank.failed:
                     rank.failed_at = min(rank.failed_at, now)
-                    deadline = now + GRACE_S if deadline is None else deadline
+                    if deadline is None:
+                        deadline = now + GRACE_S
+                        self._let_rank_0_save(now)
         failure = self._failure()
         if failure is not None:
             raise failure from failure.inner
+
+    def _let_rank_0_save(self, now: float) -> None:
+        """Rank 0 may be in the middle of a long solve, and would learn of the loss in its next collective."""
+        first = self.ranks[0]
+        if not first.failed and first.exit_code is None:
+            self._send(first, Kind.PEER_LOST, b"")
+            self._saving_until = now + SAVING_S
+
+    def _end_survivors(self) -> float:
+        """Kill who is still there, rank 0 only when it has saved or cannot; returns when to look again."""
+        saving = self._saving_until is not None and time.monotonic() < self._saving_until
+        saving = saving and _field(self.ranks[0].process.pid, 2) != "T"  # one that was stopped saves nothing
+        self._kill_rest(but_rank_0=saving)
+        return time.monotonic() + (0.05 if saving else GRACE_S)
 
     def close(self) -> None:
         """Kill and reap whatever still runs. Idempotent."""
@@ -277,6 +301,8 @@ class RankGroup:
         for code, payload in rank.buffer.feed(data):
             if code == Kind.ERROR:
                 rank.error = decode_error(payload, f"rank {rank.rank}")
+            elif code == Kind.SAVED:
+                self._saving_until = None
             elif code in _FROM_RANKS:
                 on_message(rank.rank, Kind(code), payload)
             else:
@@ -331,8 +357,8 @@ class RankGroup:
                 rank.error = silent_rank(rank.rank, rank.process.pid, self._timeout_s)
         self._kill_rest()
 
-    def _kill_rest(self) -> None:
-        for rank in self.ranks:
+    def _kill_rest(self, *, but_rank_0: bool = False) -> None:
+        for rank in self.ranks[1 if but_rank_0 else 0 :]:
             if rank.process.poll() is None:
                 rank.ended_by_us = True
                 rank.process.send_signal(signal.SIGKILL)
@@ -346,11 +372,16 @@ def silent_rank(rank: int, process: int, timeout_s: float) -> CollectiveFailed:
 
 def _processor_ticks(process: int) -> int:
     """Processor time that a process has had; 0 where the system does not say."""
+    return int(_field(process, 13)) + int(_field(process, 14))
+
+
+def _field(process: int, number: int) -> str:
+    """A field of a process's `stat`, from 2 on (0 is the number, 1 the name); "0" where there is none."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:
-        return 0
-    return int(fields[11]) + int(fields[12])
+        return "0"
+    return fields[number - 2]
 
 
 def _loopback_listener() -> socket.socket:

@@ -21,7 +21,7 @@ from pycobre.comm import SharedMemoryProvider, SharedRegion
 from pycobre.sddp.plan import Plan
 from pycobre.solver.api import CutView
 
-__all__ = ["CutPool", "CutRecords", "Cuts"]
+__all__ = ["CutPool", "CutRecords", "Cuts", "StoredCuts"]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -94,6 +94,23 @@ class CutRecords:
     def take(self, at: NDArray[np.int64] | slice) -> CutRecords:
         """The records at these positions."""
         return CutRecords(self.rows[at], self.states)
+
+
+@frozen(eq=False)
+class StoredCuts:
+    """The cuts that a pool held at one moment: views of what never changes, next to nothing copied."""
+
+    intercept: F64
+    slope: F64
+    keys: I32  #: [cuts, 3]: iteration, trajectory, depth
+    active: U8 | None  #: None: all
+
+    def cuts(self) -> Cuts:
+        """The same as arrays of their own, but for the coefficients."""
+        count = len(self.intercept)
+        active = np.ones(count, np.uint8) if self.active is None else self.active
+        iteration, trajectory, depth = (np.ascontiguousarray(self.keys[:, part]) for part in range(3))
+        return Cuts(self.intercept, self.slope, iteration, trajectory, depth, active)
 
 
 class CutPool:
@@ -203,18 +220,15 @@ class CutPool:
         """The states at which cuts were made, without copying them; none where they are not kept."""
         return self._points[self._first_point : self.count]
 
+    def stored(self) -> StoredCuts:
+        """What is stored now; it stays so whatever is appended, selected or moved later."""
+        slots = slice(0, self.count)
+        active = self.active[slots].copy() if self._masked else None
+        return StoredCuts(self._intercept[slots], self._slope[slots], self._keys[slots], active)
+
     def cuts(self) -> Cuts:
         """Everything stored, without copying the coefficients."""
-        slots = slice(0, self.count)
-        keys = self._keys[slots].copy()
-        return Cuts(
-            self._intercept[slots],
-            self._slope[slots],
-            np.ascontiguousarray(keys[:, 0]),
-            np.ascontiguousarray(keys[:, 1]),
-            np.ascontiguousarray(keys[:, 2]),
-            self.active[slots].copy(),
-        )
+        return self.stored().cuts()
 
     def close(self) -> None:
         if self._region is not None:

@@ -9,18 +9,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pycobre.app.backend import backend_name, communicator_for
 from pycobre.app.failures import INTERRUPTED
-from pycobre.app.job import ending_job, ending_job_without_communicator
+from pycobre.app.restarts import Restarts
 from pycobre.app.results.layout import default_output
-from pycobre.app.run import run_here, run_request, waiting_workers
+from pycobre.app.run import Execution
 from pycobre.app.stop_switch import StopSwitch
 from pycobre.errors import OptionError
 
 if TYPE_CHECKING:
-    from pycobre.app.report import Report
     from pycobre.app.request import Request
-    from pycobre.comm import Communicator
 
 # The least value of each option that counts something.
 _COUNTS = {
@@ -31,6 +28,7 @@ _COUNTS = {
     "scenarios": 0,
     "checkpoint_every": 1,
     "restarts": 0,
+    "min_workers": 1,
 }
 
 
@@ -59,6 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--tui", action="store_true", help="watch the run in the terminal; leaving does not end it"
+    )
+    parser.add_argument(
+        "--min-workers", type=int, metavar="M", help="restart on one worker fewer each time, down to M"
     )
     parser.add_argument(
         "--checkpoint-minutes", type=float, metavar="T", help="minutes between checkpoints (2)"
@@ -107,39 +108,25 @@ def _in_app(arguments: argparse.Namespace) -> int:
 def run_command(arguments: argparse.Namespace, make_request: Callable[[argparse.Namespace], Request]) -> int:
     """Run the request of a command as its arguments say, displayed by rank 0; return the exit code."""
     check_counts(arguments)
-    with waiting_workers(arguments.backend, arguments.workers) as group:
+    times: int = getattr(arguments, "restarts", 0)
+    if times and arguments.workers == 1:
+        raise OptionError(
+            f"--restarts: expected 0 without --workers, got {times}. Use --workers 2 or more, or let the "
+            "scheduler start the command again with --resume."
+        )
+    restarts = Restarts(times, getattr(arguments, "min_workers", None))
+    with Execution(arguments.backend, arguments.workers, restarts) as run:
         from pycobre.app.cli.display import Display  # loaded while the workers start
 
-        with ending_job_without_communicator(arguments.backend, arguments.workers):
-            request = make_request(arguments)
-        restarts: int = getattr(arguments, "restarts", 0)
-        if restarts and group is None:
-            raise OptionError(
-                f"--restarts: expected 0 without --workers, got {restarts}. Use --workers 2 or more, or let the "
-                "scheduler start the command again with --resume."
-            )
-        if group is not None:
-            with Display(arguments, request, arguments.workers, group.backend) as display:
-                switch = StopSwitch(display.stopping)
-                report, _ = run_request(
-                    request, arguments.backend, arguments.workers, display, group, switch, restarts
-                )
-                display.finish(report)
+        request = make_request(arguments)
+        place = run.place()
+        if place.rank != 0:
+            report, _ = run.drive(request)
         else:
-            with communicator_for(arguments.backend) as comm, ending_job(comm):
-                report = _run_rank(arguments, request, comm)
+            with Display(arguments, request, place.size, place.backend) as display:
+                report, _ = run.drive(request, display, StopSwitch(display.stopping))
+                display.finish(report)
     return INTERRUPTED if report.metadata.get("termination_reason") == "interrupted" else 0
-
-
-def _run_rank(arguments: argparse.Namespace, request: Request, comm: Communicator) -> Report:
-    from pycobre.app.cli.display import Display
-
-    if comm.rank != 0:
-        return run_here(request, comm, None, StopSwitch())
-    with Display(arguments, request, comm.size, backend_name(comm)) as display:
-        report = run_here(request, comm, display, StopSwitch(display.stopping))
-        display.finish(report)
-    return report
 
 
 def check_counts(arguments: argparse.Namespace) -> None:

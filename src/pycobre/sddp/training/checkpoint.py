@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -29,6 +30,7 @@ __all__ = [
     "KEPT",
     "Checkpoints",
     "has_checkpoints",
+    "iteration_of",
     "latest",
     "pack_checkpoint",
     "read_checkpoint",
@@ -41,7 +43,7 @@ KEPT = 3
 DEFAULT_S = 120.0
 """Seconds between checkpoints where no interval is given."""
 SHARE = 100.0
-"""They are further apart where writing one takes more than a hundredth of that."""
+"""They are further apart where writing, or holding, one takes more than a hundredth of that."""
 
 
 class Checkpoints:
@@ -49,6 +51,9 @@ class Checkpoints:
 
     Without either: after the first iteration, then every two minutes, or less often where writing takes long. When
     a checkpoint is written changes no bit of the training.
+
+    In between it holds the state of the last iteration (of an earlier one where iterations are so short that holding
+    each would take more than a hundredth of the time), which `save` writes when the run cannot go on.
     """
 
     def __init__(
@@ -72,6 +77,10 @@ class Checkpoints:
         self._wait_s = DEFAULT_S
         self._requested = False
         self._mark: cut_log.Mark | None = None  # how far the log counts, when something is in it
+        self._lock = threading.Lock()  # `save` may be called on another thread
+        self._newest = 0  # iteration of the newest checkpoint written here
+        self._hold_at = -math.inf
+        self._held: tuple[int, Callable[[], TrainingState]] | None = None
         _make(self._directory)
 
     def due(self, iteration: int, *, last: bool) -> bool:
@@ -85,8 +94,28 @@ class Checkpoints:
         """Write one after this iteration, due or not."""
         self._requested = True
 
+    def holds(self) -> bool:
+        """After every iteration, or less often where that would take more than a hundredth of the time."""
+        return self._clock() >= self._hold_at
+
+    def hold(self, iteration: int, state: Callable[[], TrainingState], cost_s: float) -> None:
+        """Remember the state after `iteration` for `save`."""
+        self._held = iteration, state
+        self._hold_at = self._clock() + SHARE * cost_s
+
     def write(self, state: TrainingState) -> Receipt:
         """Write the cuts that are new and one file, and drop the oldest beyond `KEPT`."""
+        with self._lock:
+            return self._write(state)
+
+    def save(self) -> Receipt | None:
+        """Write the state that is held, from whichever thread; None where it is on the disk already."""
+        with self._lock:
+            if self._held is None or self._held[0] <= self._newest:
+                return None
+            return self._write(self._held[1]())
+
+    def _write(self, state: TrainingState) -> Receipt:
         begin = self._clock()
         self._requested = False
         name = f"{state.iteration:08d}"
@@ -98,7 +127,7 @@ class Checkpoints:
         data = container.pack(container.Container(KIND, VERSION, {**meta, "log": mark.meta()}, rest))
         path = self._directory / (name + SUFFIX)
         write_atomically(path, data)
-        self._mark = mark
+        self._mark, self._newest = mark, state.iteration
         _prune(self._directory)
         self._written_at = self._clock()
         self._wait_s = max(DEFAULT_S, SHARE * (self._written_at - begin))
@@ -177,6 +206,11 @@ def _prune(directory: Path) -> None:
             return  # one that cannot be read may refer to any of them
     for log in logs:
         log.unlink()
+
+
+def iteration_of(path: str | os.PathLike[str]) -> int:
+    """The iteration after which a checkpoint was written, by its name."""
+    return int(Path(path).stem)
 
 
 def has_checkpoints(directory: str | os.PathLike[str]) -> bool:

@@ -12,6 +12,7 @@ were written.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import re
 import struct
@@ -134,7 +135,7 @@ def _take(segment: Arrays, mark: Mark, found: Arrays, filled: dict[str, int], pa
         whole = found.get(name)
         if whole is None:
             # Every row has been written: what does not fit into the log is not allocated on its word.
-            if total * array.dtype.itemsize * int(np.prod(array.shape[1:])) > mark.size:
+            if total * array.dtype.itemsize * math.prod(array.shape[1:]) > mark.size:
                 raise _torn(path, f"{total} rows of {name!r}", "a log that is shorter")
             whole = found[name] = np.empty((total, *array.shape[1:]), array.dtype)
         begin, end = filled[name], filled[name] + len(array)

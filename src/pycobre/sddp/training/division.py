@@ -16,7 +16,7 @@ from pycobre.sddp.starts import Starts
 from pycobre.sddp.training.backward_schedule import BackwardSchedule
 from pycobre.sddp.training.bound import RootWork
 from pycobre.sddp.training.load_balancing import SharedWorkQueue
-from pycobre.sddp.training.state import gather_starts
+from pycobre.sddp.training.snapshot import gather_starts
 
 __all__ = ["Division"]
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
 
 from pycobre._util.frozen import frozen
 from pycobre.sddp.policy import Policy, bound_name
 from pycobre.sddp.timing import TimingTable
 from pycobre.sddp.training.state import History, TrainingState
 
-__all__ = ["Checkpointer", "Receipt", "TrainingOutcome"]
+__all__ = ["Checkpointer", "HoldsStates", "Receipt", "TrainingOutcome"]
 
 
 @frozen()
@@ -28,6 +29,22 @@ class Checkpointer(Protocol):
         ...
 
     def write(self, state: TrainingState) -> Receipt: ...
+
+
+@runtime_checkable
+class HoldsStates(Protocol):
+    """A checkpointer that is also given what it needs to write a state later, when the ranks cannot be asked."""
+
+    def holds(self) -> bool:
+        """Whether to be given the state after this iteration."""
+        ...
+
+    def hold(self, iteration: int, state: Callable[[], TrainingState], cost_s: float) -> None:
+        """Remember how to make the state after `iteration`; `state` may be called on any thread.
+
+        `cost_s` are the seconds that rank 0 has spent on this.
+        """
+        ...
 
 
 @frozen(eq=False, repr=False)

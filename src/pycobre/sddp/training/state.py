@@ -15,19 +15,15 @@ from numpy.typing import NDArray
 
 from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
-from pycobre.comm import Communicator
-from pycobre.comm.collectives import gather_rows
 from pycobre.errors import PolicyError
 from pycobre.problem import Problem
 from pycobre.sddp.cuts import Cuts
 from pycobre.sddp.options import TrainOptions
-from pycobre.sddp.split import Split
-from pycobre.sddp.starts import Starts
 from pycobre.sddp.stopping import relative_gap
 from pycobre.sddp.stored import StoredData, cut_arrays
 from pycobre.solver import BasisBlock
 
-__all__ = ["History", "TrainingState", "gather_starts"]
+__all__ = ["History", "TrainingState"]
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -71,11 +67,11 @@ class History:
     def final_gap(self) -> float:
         return relative_gap(self.lower_bound[-1], self.upper_bound[-1])
 
-    def arrays(self) -> Arrays:
-        """Columns by name: f64 for amounts and seconds, i64 for counts."""
+    def arrays(self, iterations: int | None = None) -> Arrays:
+        """Columns by name, of the first `iterations` or of all: f64 for amounts and seconds, i64 for counts."""
         return {
             item.name: np.array(
-                getattr(self, item.name), np.float64 if "float" in str(item.type) else np.int64
+                getattr(self, item.name)[:iterations], np.float64 if "float" in str(item.type) else np.int64
             )
             for item in fields(self)
         }
@@ -232,30 +228,3 @@ def _read_starts(stored: StoredData, node: int, cuts: Cuts | None) -> tuple[Basi
         slots,
     )
     return basis, stored.array(f"{prefix}trial_point", np.float64, (count, None))
-
-
-def gather_starts(comm: Communicator, split: Split, starts: Starts) -> dict[int, tuple[BasisBlock, F64]]:
-    """The starts of all trajectories, on every rank (collective)."""
-    whole = dict(starts.export())
-    if comm.size == 1:
-        return whole
-    gathered = {}
-    for node, (basis, trial_point) in whole.items():
-        sizes = np.diff(basis.cut_starts).astype(np.int32)
-        every_size = gather_rows(comm, sizes, split.counts)
-        pool_starts = np.concatenate([[0], np.cumsum(every_size)]).astype(np.int32)
-        slots = tuple(
-            int(pool_starts[first + count] - pool_starts[first])
-            for first, count in zip(split.firsts, split.counts, strict=True)
-        )
-        gathered[node] = (
-            BasisBlock(
-                gather_rows(comm, basis.known, split.counts),
-                gather_rows(comm, basis.col_status, split.counts),
-                gather_rows(comm, basis.row_status, split.counts),
-                pool_starts,
-                gather_rows(comm, basis.cut_slots, slots),
-            ),
-            gather_rows(comm, trial_point, split.counts),
-        )
-    return gathered

@@ -37,9 +37,10 @@ from pycobre.sddp.training.division import Division
 from pycobre.sddp.training.load_balancing import SharedWorkQueue, local_ranks
 from pycobre.sddp.training.log import TrainingLog
 from pycobre.sddp.training.numerics import numerical_warnings, recovery_warnings
-from pycobre.sddp.training.outcome import Checkpointer, TrainingOutcome
+from pycobre.sddp.training.outcome import Checkpointer, HoldsStates, TrainingOutcome
 from pycobre.sddp.training.running_clocks import RunningClocks
-from pycobre.sddp.training.state import History, TrainingState, gather_starts
+from pycobre.sddp.training.snapshot import Snapshot, StartsOfAll
+from pycobre.sddp.training.state import History, TrainingState
 from pycobre.sddp.training.stop_agreement import StopAgreement
 
 __all__ = ["Trainer"]
@@ -325,27 +326,29 @@ class Trainer:
         return simulate_costs(self.collectives, self.plan, self.subproblems, sampler, scenarios)
 
     def _decide_stop(self, simulated: F64 | None, *, resuming: bool = False) -> None:
-        """Agree on whether to stop, and write a checkpoint if one is due."""
-        self.stop, due = self.ending.decide(self.log, simulated, resuming=resuming)
-        if due:
-            self._write_checkpoint()
-
-    def _write_checkpoint(self) -> None:
-        begin = time.perf_counter()
-        starts = gather_starts(self.comm, self.division.split, self.starts)
+        """Agree on whether to stop; hold the state, and write it if a checkpoint is due."""
+        self.stop, write, hold = self.ending.decide(self.log, simulated, resuming=resuming)
+        if not write and not hold:
+            return
+        begin, worked = time.perf_counter(), time.thread_time()
+        starts = StartsOfAll.gather(self.comm, self.division.split, self.starts)
         if self.comm.rank != 0 or self._checkpoint is None:
             return
-        with self.collectives.deferred_errors():
-            state = TrainingState(
-                fingerprint=self.problem.fingerprint,
-                options=self.options.key(),
-                history=History.of(self.log.history.arrays()),
-                cuts={node: pool.cuts() for node, pool in self.pools.items()},
-                starts=starts,
-                points={node: self.pools[node].points() for node in self.memories},
-            )
-            receipt = self._checkpoint.write(state)
-            self.log.checkpoint_written(receipt, time.perf_counter() - begin)
+        snapshot = Snapshot(
+            fingerprint=self.problem.fingerprint,
+            options=self.options.key(),
+            iteration=self.log.iteration,
+            history=self.log.history,
+            cuts={node: pool.stored() for node, pool in self.pools.items()},
+            starts=starts,
+            points={node: self.pools[node].points() for node in self.memories},
+        )
+        if hold and isinstance(self._checkpoint, HoldsStates):
+            self._checkpoint.hold(snapshot.iteration, snapshot.state, time.thread_time() - worked)
+        if write:
+            with self.collectives.deferred_errors():
+                receipt = self._checkpoint.write(snapshot.state())
+                self.log.checkpoint_written(receipt, time.perf_counter() - begin)
 
     def finish(self) -> TrainingOutcome:
         """Compose the outcome, the same on every rank (collective)."""
