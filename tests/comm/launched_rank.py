@@ -14,9 +14,10 @@ from pycobre.launch.channel import PAYLOAD_FD_VARIABLE, Channel, Kind
 
 def main() -> int:
     stop = threading.Event()
-    lost = threading.Event()
+    lost, joined = threading.Event(), threading.Event()
 
     def on_peer_lost() -> None:
+        joined.wait()  # the launcher may be faster than this thread's caller
         assert channel is not None
         time.sleep(script.get("saving_s", 0.0))
         channel.send(Kind.EVENT, b"saved")
@@ -24,6 +25,7 @@ def main() -> int:
 
     channel = Channel.inherited(stop.set, lambda: os._exit(70), on_peer_lost)
     assert channel is not None
+    joined.set()
     channel.wait_for_payload()
     descriptor = int(os.environ[PAYLOAD_FD_VARIABLE])
     script = json.loads(os.pread(descriptor, 1 << 20, 0))

@@ -27,7 +27,7 @@ import pycobre
 from pycobre.errors import CobreError
 from pycobre.launch import launcher as launch
 
-__all__ = ["Conductor", "Ended", "run_programs", "run_workers", "variables"]
+__all__ = ["Conductor", "Ended", "run_programs", "run_user_program", "run_workers", "variables"]
 
 HERE = Path(__file__).parent
 PROGRAM = str(HERE / "fault_rank.py")
@@ -116,10 +116,15 @@ class Conductor:
 
 def variables(trial: Trial, directory: Path, action: str, mount: str) -> dict[str, str]:
     """What the ranks find in their environment."""
-    return {
+    told = {
         "PYCOBRE_FAULT": trial.order(directory, action, mount),
         "PYTHONPATH": os.pathsep.join([str(HERE / "sabotage"), str(HERE)]),
         "TMPDIR": str(directory / "tmp"),
+    }
+    if trial.defaults:
+        return told
+    return {
+        **told,
         "COBRE_SHM_TIMEOUT_SECS": str(trial.patience_s),
         "COBRE_TCP_TIMEOUT_SECS": str(trial.patience_s),
         "COBRE_TCP_CONNECT_TIMEOUT_MS": str(int(1000 * PATIENCE_S)),
@@ -147,6 +152,14 @@ def run_workers(trial: Trial, output: Path, environ: Mapping[str, str], ranks: i
         except Exception as error:  # noqa: BLE001 - judged by the caller: nothing else may get out
             return Ended(None, f"{type(error).__name__}: {error}", False)
     return Ended(found.policy_digest)
+
+
+def run_user_program(
+    directory: Path, backend: str, ranks: int, output: Path, environ: dict[str, str]
+) -> Ended:
+    """A program that calls `pycobre.train` and sets nothing, in a process that can be killed."""
+    words = [sys.executable, str(HERE / "fault_program.py"), backend, str(ranks), str(output)]
+    return run_programs(directory, [words], [environ])
 
 
 def run_programs(directory: Path, commands: list[list[str]], environs: list[dict[str, str]]) -> Ended:

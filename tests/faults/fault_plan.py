@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-__all__ = ["KINDS", "PATIENCE_S", "RANKS", "STARTING", "Census", "Trial", "make_trial"]
+__all__ = ["DEFAULT_KINDS", "KINDS", "PATIENCE_S", "RANKS", "STARTING", "Census", "Trial", "make_trial"]
 
 #: Rank → phase → how often an undisturbed run enters it.
 Census = Mapping[int, Mapping[str, int]]
@@ -26,6 +26,18 @@ KINDS = {
     "tcp": _USUAL.replace("special", "cut"),
     "mpi": _USUAL.replace("special", "memory"),
 }
+
+#: With the settings of somebody who sets none: nothing is found by patience, which is minutes then, and whoever
+#: started the run is killed too.
+DEFAULT_KINDS = {
+    "local": "kill delay kill disk kill starve kill kill disk kill",
+    "shm": (
+        "kill parent kill disk kill kill memory parent delay kill "
+        "kill starve parent kill disk kill kill memory parent kill"
+    ),
+}
+DEFAULT_KINDS["tcp"] = DEFAULT_KINDS["shm"].replace("memory", "kill")
+DEFAULT_KINDS["mpi"] = DEFAULT_KINDS["shm"]
 
 STARTING = ("start", "join")
 PATIENCE_S = 120.0  #: of a collective, and with ranks that start on a busy machine
@@ -53,6 +65,7 @@ class Trial:
     pause_s: float  #: of a stopped or starved rank; infinite: for ever
     cpu: int
     variant: int  #: a random number for what else is to be chosen
+    defaults: bool = False  #: a run with default settings
 
     @property
     def patience_s(self) -> float:
@@ -71,10 +84,17 @@ class Trial:
         known = {**asdict(self), "directory": str(directory), "action": action, "mount": mount, "bytes": 2048}
         return json.dumps({**known, "pause_s": None})
 
+    @property
+    def ends_it(self) -> bool:
+        """Whether a process dies of it."""
+        return self.kind in ("kill", "parent")
 
-def make_trial(backend: str, number: int, seed: int, census: Census, cpus: list[int]) -> Trial:
+
+def make_trial(
+    backend: str, number: int, seed: int, census: Census, cpus: list[int], *, defaults: bool = False
+) -> Trial:
     """The trial of that number."""
-    kinds = KINDS[backend].split()
+    kinds = (DEFAULT_KINDS if defaults else KINDS)[backend].split()
     kind = kinds[number % len(kinds)]
     rng = random.Random(f"{seed} {backend} {number}")
     ranks = sorted(census)
@@ -110,4 +130,5 @@ def make_trial(backend: str, number: int, seed: int, census: Census, cpus: list[
         pause_s={"delay": rng.uniform(0.02, 0.3), "starve": 0.4, "stop": float("inf")}.get(kind, 0.0),
         cpu=rng.choice(cpus),
         variant=rng.randrange(1 << 30),
+        defaults=defaults,
     )

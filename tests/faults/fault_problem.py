@@ -18,7 +18,7 @@ def options() -> TrainOptions:
     return TrainOptions(forward_passes=4, stopping=IterationLimit(ITERATIONS))
 
 
-def request(output: str) -> Request:
-    """A fresh run with a checkpoint after every iteration."""
+def request(output: str, *, defaults: bool) -> Request:
+    """A fresh run with a checkpoint after every iteration, or with those that are the default."""
     source = ProblemSource(problem(), options())
-    return Request(source, simulate=False, output=output, checkpoint_iterations=1)
+    return Request(source, simulate=False, output=output, checkpoint_iterations=None if defaults else 1)

@@ -16,12 +16,12 @@ from pycobre.errors import CobreError
 
 
 def main(backend: str, output: str) -> int:
+    fault = json.loads(os.environ["PYCOBRE_FAULT"])
     try:
         with communicator_for(backend) as comm:
-            report = run_here(request(output), comm, None, StopSwitch())
+            report = run_here(request(output, defaults=fault["defaults"]), comm, None, StopSwitch())
             if comm.rank == 0:
-                directory = json.loads(os.environ["PYCOBRE_FAULT"])["directory"]
-                Path(directory, "digest").write_text(report.metadata["policy_digest"])
+                Path(fault["directory"], "digest").write_text(report.metadata["policy_digest"])
     except CobreError as error:
         import saboteur
 

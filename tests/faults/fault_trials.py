@@ -17,6 +17,7 @@ from fault_jobs import (
     accounts,
     host_environs,
     run_programs,
+    run_user_program,
     run_workers,
     variables,
 )
@@ -25,6 +26,7 @@ from fault_problem import options, problem
 from fault_system import SHARED_MEMORY, Hosts, Mounts, left_processes, segments
 
 import pycobre
+from pycobre.app.results.event_log import read_events
 from pycobre.errors import CobreError
 from pycobre.testing.leaks import Holdings
 
@@ -35,7 +37,7 @@ import mpi_environments
 __all__ = ["Stage", "Verdict", "run_trial", "undisturbed"]
 
 LIBRARIES = ("mpich", "openmpi")
-_NO_SPACE = ("No space left", "File too large", "cannot allocate")
+_NO_SPACE = ("No space left", "the disk is full", "File too large", "cannot allocate")
 
 
 @dataclass
@@ -46,6 +48,7 @@ class Stage:
     directory: Path
     mounts: Mounts
     hosts: Hosts
+    defaults: bool = False
     digest: str = ""
     ranks: int = 0
 
@@ -61,6 +64,7 @@ class Verdict:
     resumed: bool = False
     unnamed: bool = False  #: the error does not say which rank it was
     detection_s: float | None = None
+    lost: int | None = None  #: finished iterations that had to be done again
     text: str = ""
     hangs: list[str] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)
@@ -74,7 +78,7 @@ class Verdict:
 def undisturbed(stage: Stage) -> Census:
     """Run without a fault; the digest of its policy is what every trial must come to."""
     stage.ranks = RANKS[stage.backend]
-    nothing = Trial(stage.backend, -1, "none", 0, 0, "none", 1, 0.0, 0.0, 0.0, 0, 0)
+    nothing = Trial(stage.backend, -1, "none", 0, 0, "none", 1, 0.0, 0.0, 0.0, 0, 0, stage.defaults)
     directory = _directory(stage, nothing)
     with Conductor(nothing, directory, stage.hosts):
         ended = _run(stage, nothing, directory, directory / "out", "none", "")
@@ -146,6 +150,8 @@ def _run(stage: Stage, trial: Trial, directory: Path, output: Path, action: str,
             for host in stage.hosts.names
         ]
         return run_programs(directory, commands, host_environs(environ))
+    if trial.defaults and stage.backend in ("shm", "tcp"):
+        return run_user_program(directory, stage.backend, stage.ranks, output, environ)
     if stage.backend == "local":
         return run_programs(directory, [[sys.executable, PROGRAM, "local", str(output)]], [environ])
     if stage.backend == "mpi":
@@ -184,7 +190,7 @@ def _judge(stage: Stage, trial: Trial, directory: Path, ended: Ended, verdict: V
     starting = trial.phase in STARTING or (
         trial.kind == "memory" and not verdict.struck
     )  # a mount too small to join
-    if stage.backend == "mpi" or trial.kind == "stop" or starting:
+    if stage.backend == "mpi" or trial.kind in ("stop", "parent") or starting:
         return  # what ends the others is the job, or the launcher: they may not have met
     for rank in range(stage.ranks):
         if rank == trial.victim and trial.kind == "kill":
@@ -208,6 +214,10 @@ def _resume(stage: Stage, trial: Trial, output: Path, verdict: Verdict) -> None:
         return
     checkpoints = list((output / "checkpoints").glob("*.cobre"))
     backend, ranks = {4: ("shm", 3), 9: ("tcp", 3)}.get(trial.number % 10, ("local", 1))
+    finished = [
+        event["iteration"] for event, _ in read_events(output) if event["kind"] == "iteration_finished"
+    ]
+    verdict.lost = max(finished, default=0) - max((int(path.stem) for path in checkpoints), default=0)
     try:
         found = pycobre.train(
             problem(),
@@ -216,7 +226,7 @@ def _resume(stage: Stage, trial: Trial, output: Path, verdict: Verdict) -> None:
             num_workers=ranks,
             output=output,
             resume=bool(checkpoints),
-            checkpoint_iterations=1,
+            checkpoint_iterations=None if trial.defaults else 1,
         )
     except CobreError as error:
         verdict.wrong.append(f"{len(checkpoints)} checkpoints, and no way to go on: {error}")

@@ -1,13 +1,17 @@
 """Damage real training runs, at random moments, and count what came of it.
 
-    python tests/faults/run_faults.py [--trials 20 | --each-kind] [--seed 1] [--first N] [--plain] [BACKEND …]
+    python tests/faults/run_faults.py [--trials 20 | --each-kind] [--seed 1] [--first N] [--plain] [--defaults]
+        [--verbose] [BACKEND …]
 
 A trial kills, stops, delays or starves a rank, fills the disk or the shared memory, or cuts the link, in a phase
 of the run that is addressed by its name (see `sabotage/saboteur.py`). It must come to the policy of an undisturbed
 run, or to an error that names the rank on all survivors, after which the run is resumed from its checkpoints and must
 come to that policy. Prints a table; the exit code is 1 when a trial hung, leaked, or ended in anything else.
 As root the disk and the shared memory are mounts of its own, and the link is one between network namespaces; without
-it, or with --plain, a limit on the size of files takes the place of the mounts, and no link is cut.
+it, or with --plain, a limit on the size of files takes the place of the mounts, and no link is cut. With --defaults
+the runs are those of somebody who sets nothing: no checkpoint interval, no timeouts. Then whoever started a run is
+killed too, and nothing that is found by patience alone is tried, because that takes minutes. "lost" are finished
+iterations that had to be done again, at worst.
 """
 
 from __future__ import annotations
@@ -23,9 +27,7 @@ from fault_plan import RANKS, make_trial
 from fault_system import Hosts, Mounts
 from fault_trials import Stage, Verdict, run_trial, undisturbed
 
-HEADING = (
-    "backend  trials  struck  correct  detected  unnamed  resumed  median s  worst s  leaks  hangs  wrong"
-)
+HEADING = "backend  trials  struck  correct  detected  unnamed  resumed  lost  median s  worst s  leaks  hangs  wrong"
 
 
 def row(backend: str, verdicts: list[Verdict]) -> str:
@@ -39,7 +41,8 @@ def row(backend: str, verdicts: list[Verdict]) -> str:
     bad = [sum(bool(getattr(verdict, name)) for verdict in verdicts) for name in ("leaks", "hangs", "wrong")]
     first = "".join(f"{text:>{width}}" for text, width in zip(counts, (8, 9, 10, 9, 9), strict=True))
     last = "".join(f"{text:>7}" for text in bad)
-    return f"{backend:7}{len(verdicts):8}{first}{median:>10}{worst:>9}{last}"
+    lost = max((verdict.lost for verdict in verdicts if verdict.lost is not None), default=0)
+    return f"{backend:7}{len(verdicts):8}{first}{lost:>6}{median:>10}{worst:>9}{last}"
 
 
 def run_backend(backend: str, arguments: argparse.Namespace, mounts: Mounts) -> list[Verdict]:
@@ -51,10 +54,10 @@ def run_backend(backend: str, arguments: argparse.Namespace, mounts: Mounts) -> 
     refusal = "--plain" if arguments.plain else hosts.build() if backend == "tcp" else ""
     try:
         with tempfile.TemporaryDirectory(prefix="pcf-", dir="/tmp") as directory:
-            stage = Stage(backend, Path(directory), mounts, hosts)
+            stage = Stage(backend, Path(directory), mounts, hosts, arguments.defaults)
             census = undisturbed(stage)
             for number in range(arguments.first, arguments.first + arguments.trials):
-                trial = make_trial(backend, number, arguments.seed, census, cpus)
+                trial = make_trial(backend, number, arguments.seed, census, cpus, defaults=arguments.defaults)
                 if arguments.each_kind and trial.kind in tried:
                     continue
                 tried.add(trial.kind)
@@ -90,6 +93,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, metavar="N", help="number of the first trial")
     parser.add_argument("--plain", action="store_true", help="without mounts and network namespaces")
+    parser.add_argument("--defaults", action="store_true", help="runs with default settings")
     parser.add_argument("--verbose", action="store_true", help="a line for every trial")
     arguments = parser.parse_args()
     mounts = Mounts(wanted=not arguments.plain)

@@ -38,6 +38,19 @@ def test_a_fault_of_each_kind(backend: str) -> None:
     assert f"\n{backend}" in table(backend, "--each-kind", timeout=1100)
 
 
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_fault_of_each_kind_with_default_settings(backend: str) -> None:
+    assert f"\n{backend}" in table(backend, "--defaults", "--each-kind", timeout=1100)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_two_hundred_faults_with_default_settings(backend: str) -> None:
+    assert f"\n{backend}" in table(backend, "--defaults", "--trials", "200", timeout=7000)
+
+
 @pytest.mark.ci
 @pytest.mark.timeout(2500)
 @pytest.mark.parametrize("backend", BACKENDS)

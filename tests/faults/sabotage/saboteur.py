@@ -115,6 +115,10 @@ def _strike_later() -> None:
 
 def _strike() -> None:
     victim, action = _fault["victim"], _fault["action"]
+    if action == "parent":
+        _leave("strike", json.dumps({"time": time.monotonic(), "pid": os.getppid()}))
+        os.kill(os.getppid(), signal.SIGKILL)
+        return
     pid = os.getpid() if victim == _rank else int(_read(f"pid-{victim}"))
     _leave("strike", json.dumps({"time": time.monotonic(), "pid": pid}))
     if action == "kill":
