@@ -2,10 +2,10 @@
 
 import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
+from kernel import printed, run_in_kernel
 
 BODY = """
 import pycobre
@@ -54,29 +54,4 @@ def test_whatever_multiprocessing_is_set_to(method: str, expected: str) -> None:
 
 
 def test_a_notebook_kernel(expected: str) -> None:
-    pytest.importorskip("ipykernel", reason="ipykernel is part of the test extra")
-    driver = textwrap.dedent(
-        """
-        import sys, tempfile
-        from jupyter_client.manager import KernelManager
-        sockets = tempfile.TemporaryDirectory()
-        # Sockets in a directory: a port that is free when the manager looks may be taken when the kernel binds it.
-        manager = KernelManager(kernel_name="python3", transport="ipc", ip=sockets.name + "/kernel")
-        manager.start_kernel()
-        client = manager.client()
-        client.start_channels()
-        client.wait_for_ready(timeout=200)
-        shown = []
-        def output(message):
-            if message["msg_type"] == "stream":
-                shown.append(message["content"]["text"])
-            elif message["msg_type"] == "error":
-                sys.exit("\\n".join(message["content"]["traceback"]))
-        client.execute_interactive(sys.argv[1], timeout=200, output_hook=output)
-        client.stop_channels()
-        manager.shutdown_kernel(now=True)
-        sockets.cleanup()
-        print("".join(shown))
-        """
-    )
-    assert digest(run(sys.executable, "-c", driver, BODY)) == expected
+    assert digest(printed(run_in_kernel(BODY))) == expected

@@ -187,6 +187,30 @@ def test_the_missing_are_listed_on_every_rank_that_came(monkeypatch: pytest.Monk
     assert log.with_words("left before the start") == []  # it left because it was told to
 
 
+def test_a_worker_that_left_before_the_start_is_named_at_once_and_in_the_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    acceptors = Queue[Acceptor]()
+
+    class NotedAcceptor(Acceptor):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            acceptors.put(self)
+
+    monkeypatch.setattr(tcp, "Acceptor", NotedAcceptor)
+    with log_lines() as log, gathering(3) as group:
+        accepting = acceptors.get(timeout=200)
+        with socket.create_connection(("127.0.0.1", group.port)) as early:
+            assert shake_hands(early, 2, 3, TOKEN).refused is None
+        (line,) = log.wait_for(LEFT)  # while the others are still waited for
+        assert "rank 2 from 127.0.0.1" in line
+        with accepting._changed:
+            accepting._deadline = time.monotonic()
+            accepting._changed.notify_all()
+        text = failure_of(group.ranks[0])
+        assert "missing 1, 2; arrived: nobody; came and left before the start: rank 2 from 127.0.0.1:" in text
+
+
 def test_a_worker_that_finds_nobody_says_where_it_looked() -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))

@@ -12,6 +12,8 @@ job            the end of a launcher's job on an error
 workers        the parent's side of `num_workers`: start ranks, pass events on, collect the report
 restarts       another start from the newest checkpoint after a lost worker
 worker         the main program of a started rank
+progress       the numbers that a screen shows
+notebook       a progress bar in a notebook
 stop_switch    Ctrl-C, SIGTERM and callbacks that ask to stop
 study          a request made concrete: problem, options, samplers, tables
 pipeline       train, simulate and write, on any communicator; every rank calls it

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from pycobre._util.frozen import frozen
 from pycobre.app.arguments import at_least_one, callable_or_none
 from pycobre.app.backend import communicator_for
 from pycobre.app.build_request import build_request
+from pycobre.app.notebook import bar_for
 from pycobre.app.restarts import Restarts
 from pycobre.app.run import Callback, Execution, run_here
 from pycobre.app.workers import WorkerInfo
@@ -102,6 +104,7 @@ def train(
     checkpoint_minutes: float | None = None,
     restarts: int = 0,
     min_workers: int | None = None,
+    progress: bool = True,
 ) -> TrainingResult:
     """Train a policy for a case (an object or a directory) or for a problem built in Python.
 
@@ -113,11 +116,13 @@ def train(
     ends the run after the current iteration; a second one at once. With `output`, results and checkpoints are
     written there; `resume` goes on from the newest checkpoint in it, bit for bit. When a worker is lost (killed,
     or its connection), the run is restarted from there by itself, at most `restarts` times, each time on
-    one worker fewer where `min_workers` says down to how many.
+    one worker fewer where `min_workers` says down to how many. A notebook shows a
+    progress bar, unless `progress` is false.
     """
     at_least_one("checkpoint_iterations", checkpoint_iterations, optional=True)
     callable_or_none("progress_callback", progress_callback)
-    with Execution(backend, num_workers, Restarts(restarts, min_workers)) as run:
+    listener, bar = _listener(progress, progress_callback)
+    with bar, Execution(backend, num_workers, Restarts(restarts, min_workers)) as run:
         request = build_request(
             case_or_problem,
             config_overrides,
@@ -129,10 +134,10 @@ def train(
             resume=resume,
             checkpoint_iterations=checkpoint_iterations,
             checkpoint_minutes=checkpoint_minutes,
-            emit_events=progress_callback is not None,
+            emit_events=listener is not None,
             confirm_each_iteration=progress_callback is not None,
         )
-        report, workers = run.drive(request, progress_callback)
+        report, workers = run.drive(request, listener)
     return _training_result(report, workers)
 
 
@@ -149,14 +154,17 @@ def simulate(
     options: TrainOptions | None = None,
     record: tuple[str, ...] = (),
     output: str | os.PathLike[str] | None = None,
+    progress: bool = True,
 ) -> SimulationResult:
     """Simulate a policy; `scenarios` defaults to the case's configuration.
 
-    `record` names variables of a problem whose values are kept; a case's tables are always complete.
+    `record` names variables of a problem whose values are kept; a case's tables are always complete. A notebook
+    shows a progress bar, unless `progress` is false.
     """
     at_least_one("scenarios", scenarios, optional=True)
     callable_or_none("progress_callback", progress_callback)
-    with Execution(backend, num_workers) as run:
+    listener, bar = _listener(progress, progress_callback)
+    with bar, Execution(backend, num_workers) as run:
         request = build_request(
             case_or_problem,
             config_overrides,
@@ -168,10 +176,10 @@ def simulate(
             scenarios=scenarios,
             threads=threads,
             record=tuple(record),
-            emit_events=progress_callback is not None,
+            emit_events=listener is not None,
             confirm_each_iteration=progress_callback is not None,
         )
-        report, workers = run.drive(request, progress_callback)
+        report, workers = run.drive(request, listener)
     from pycobre.app.results.files import as_arrow
     from pycobre.app.results.schemas import TABLES
 
@@ -186,6 +194,14 @@ def simulate(
         workers=workers,
         metadata=report.metadata,
     )
+
+
+def _listener(
+    progress: bool, callback: Callback | None
+) -> tuple[Callback | None, AbstractContextManager[object]]:
+    """Who hears of the run, and the bar that is shown meanwhile."""
+    bar = bar_for(progress)
+    return (callback, nullcontext()) if bar is None else (bar.listener(callback), bar)
 
 
 def _training_result(report: Report, workers: tuple[WorkerInfo, ...] | None) -> TrainingResult:

@@ -8,8 +8,8 @@ from dataclasses import fields
 
 from rich.console import Console
 
-from pycobre.app.cli.progress import SHOWN, Progress
 from pycobre.app.cli.screen import HEADINGS, LineScreen, LiveScreen
+from pycobre.app.progress import SHOWN, Progress
 from pycobre.events import IterationFinished, SimulationProgress, TrainingStarted
 
 

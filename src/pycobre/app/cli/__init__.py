@@ -12,7 +12,6 @@ commands   init, run, validate, schema, import_, migrate, simulate, runs, watch,
 parser     the argument parser and its hints
 display    what a run prints: header, events, summary
 screen     the events as a live table, plain lines or JSON lines
-progress   the numbers that a screen shows
 summary    the first and the last lines of a run
 """
 

@@ -14,7 +14,7 @@ import time
 from contextlib import suppress
 from typing import IO, Any, Protocol
 
-from pycobre.app.cli.progress import Progress, row
+from pycobre.app.progress import Progress, row
 from pycobre.app.streams import discard, print_error
 from pycobre.app.wording import amount, counted, duration
 from pycobre.events import Event, IterationFinished, SimulationFinished, TrainingStarted, WarningRaised

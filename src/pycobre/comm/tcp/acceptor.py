@@ -83,6 +83,7 @@ class Acceptor:
         self._members: dict[int, Connection] = {}
         self._ranks: dict[int, int] = {}  # descriptor → rank
         self._refusals: list[str] = []
+        self._left: dict[int, str] = {}  # rank → address of who came and went before the start
         self._drops = DropLog()
         self._started = False
         self._disconnected: list[int] = []
@@ -276,6 +277,7 @@ class Acceptor:
             self._poller.modify(pending.sock, _GONE)
             self._members[rank] = Connection(pending.sock, pending.address, pending.side.keys)
             self._ranks[descriptor] = rank
+            self._left.pop(rank, None)
             self._changed.notify_all()
         log.info("tcp: rank %d joined from %s", rank, pending.address)
 
@@ -288,6 +290,7 @@ class Acceptor:
                 member = self._members.pop(rank)
                 member.sock.close()
                 if not self._stopping:
+                    self._left[rank] = member.address
                     log.warning("tcp: rank %d from %s left before the start", rank, member.address)
                 return
         self._disconnected.append(rank)
@@ -315,6 +318,9 @@ class Acceptor:
             f"{len(missing)} of {self._size} ranks did not arrive in time: missing "
             f"{', '.join(map(str, missing))}; arrived: {came or 'nobody'}"
         )
+        if self._left:
+            left = ", ".join(f"rank {rank} from {address}" for rank, address in sorted(self._left.items()))
+            text += f"; came and left before the start: {left}"
         if self._refusals:
             text += f"; refused: {'; '.join(self._refusals)}"
         return text + ". Start the missing ranks, or raise COBRE_TCP_CONNECT_TIMEOUT_MS."

@@ -37,8 +37,19 @@ class TrainingLog:
 
     def __init__(self, problem: Problem, reporter: Reporter) -> None:
         self._problem, self._reporter = problem, reporter
+        self._columns = tuple(_Column() for _ in range(3))
+        self._total_s = 0.0
         self.history = History()
         self.warnings: list[str] = []
+
+    def resume(self, history: History) -> None:
+        """Go on from the history of an earlier run."""
+        self.history = history
+        self._total_s = sum(history.elapsed_s)
+        bounds = (history.lower_bound, history.upper_bound, history.upper_bound_std)
+        for column, values in zip(self._columns, bounds, strict=True):
+            for value in values:
+                column.append(value)
 
     @property
     def iteration(self) -> int:
@@ -47,14 +58,8 @@ class TrainingLog:
 
     def progress(self, simulated: F64 | None) -> Progress:
         """What stopping rules may look at."""
-        history = self.history
-        return Progress(
-            np.array(history.lower_bound),
-            np.array(history.upper_bound),
-            np.array(history.upper_bound_std),
-            self._reporter.elapsed_s,
-            simulated,
-        )
+        lower, upper, std = (column.values for column in self._columns)
+        return Progress(lower, upper, std, self._reporter.elapsed_s, simulated)
 
     def warn(self, message: str) -> None:
         self.warnings.append(message)
@@ -129,6 +134,8 @@ class TrainingLog:
         history.cuts_total.append(cuts_total)
         history.lp_solves.append(lp_solves)
         history.simplex_iterations.append(simplex_iterations)
+        for column, value in zip(self._columns, (bound, upper.mean, upper.std), strict=True):
+            column.append(value)
 
     def stage_started(self, pass_name: str, depth: int, depths: int, nodes: Iterable[int]) -> None:
         if not self._reporter.listens_to(PassProgress):
@@ -168,6 +175,7 @@ class TrainingLog:
     def iteration_finished(self, forward_s: float, backward_s: float, elapsed_s: float) -> None:
         history, sign = self.history, self._problem.sense.sign
         history.elapsed_s.append(elapsed_s)
+        self._total_s += elapsed_s
         self._reporter.emit(
             IterationFinished,
             iteration=self.iteration,
@@ -183,7 +191,7 @@ class TrainingLog:
             forward_s=forward_s,
             backward_s=backward_s,
             elapsed_s=elapsed_s,
-            total_s=sum(history.elapsed_s),
+            total_s=self._total_s,
             sense=self._problem.sense.value,
         )
 
@@ -207,8 +215,29 @@ class TrainingLog:
             gap=outcome.gap,
             cuts=outcome.policy.total_cuts,
             policy_digest=outcome.policy.digest,
-            total_s=sum(self.history.elapsed_s),
+            total_s=self._total_s,
             timing=outcome.timing.by_rank(),
             sense=self._problem.sense.value,
             estimate=outcome.estimate,
         )
+
+
+class _Column:
+    """Numbers that come one at a time and are looked at as an array after each: no iteration copies all of them."""
+
+    def __init__(self) -> None:
+        self._held: F64 = np.empty(64)
+        self._count = 0
+
+    def append(self, value: float) -> None:
+        if self._count == len(self._held):
+            self._held = np.concatenate([self._held, np.empty(self._count)])
+        self._held[self._count] = value
+        self._count += 1
+
+    @property
+    def values(self) -> F64:
+        """All so far, to look at only."""
+        view = self._held[: self._count]
+        view.flags.writeable = False
+        return view

@@ -121,7 +121,7 @@ class Trainer:
                 warm_start.check(self.problem)
         self._flush()
         if state is not None:
-            self.log.history = History.of(state.history.arrays())
+            self.log.resume(History.of(state.history.arrays()))
             for node, pool in self.pools.items():
                 pool.restore(state.cuts[node], state.points.get(node))
             self._change_division(self.options.trajectories_in(max(1, state.iteration)))

@@ -1,4 +1,4 @@
-"""What the console knows of a run: fed by events, read by whoever draws.
+"""What a console or a notebook shows of a run: fed by events, read by whoever draws.
 
 Feeding is a few assignments, so that drawing, however slow the terminal, never holds up training. Another thread
 draws meanwhile: what it goes through is replaced as a whole and never changed.
