@@ -48,7 +48,8 @@ def tree(case: Case, seed: int) -> Case:
     pairs = np.array([(t, s) for t, n in enumerate(counts) for s in range(n)])
     keys = {"stage_id": pairs[:, 0], "scenario_id": pairs[:, 1]}
     plants = [hydro.id for hydro in case.hydros]
-    buses = sorted(set(case.load_stats.bus_id[case.load_stats.std_mw > 0.0].tolist()))
+    random = bool((case.load_stats.std_mw > 0.0).any())
+    buses = sorted(set(case.load_stats.bus_id.tolist())) if random else []
     sources = sorted(set(case.source_stats.ncs_id.tolist()))
     chosen = ScenarioSource(
         seed=1, inflow=EXTERNAL, load=EXTERNAL if buses else None, ncs=EXTERNAL if sources else None

@@ -18,8 +18,9 @@ from random_case import FEATURES, random_case
 from pycobre.app import train
 from pycobre.hydro.files import write_case
 from pycobre.hydro.model.case import Case
-from pycobre.hydro.model.config import ClassScheme, ScenarioSource
+from pycobre.hydro.model.config import ClassScheme, Enumerated, GapRule, IterationLimit, ScenarioSource
 
+GRAPHS = ("tree", "recombining")  # have cases of their own
 Trace = list[tuple[float, float]] | str
 """(lower, upper) bounds by iteration, or why there are none."""
 
@@ -93,8 +94,44 @@ MIXES = {
 }
 
 
+#: Trees of external scenarios, every path of which is walked. Without lags: with them Cobre's inflows are not
+#: those of the scenarios.
+TREES = {
+    800: "tree",
+    801: "tree discount",
+    802: "tree diversion",
+    803: "tree random_load sources",
+    804: "tree cvar blocks",
+    805: "tree discount cvar random_load",
+    806: "tree evaporation generic limits",
+    807: "tree blocks chronological withdrawal",
+    808: "tree travel segments contracts",
+    809: "tree filling",
+}
+#: Graphs whose paths meet again: the peer draws nodes by a stream of its own, so that only the ends are equal.
+JOINED = {820: "recombining", 821: "recombining blocks discount", 822: "recombining lags generic"}
+
+
+def walked(case: Case) -> Case:
+    """Every path in every iteration, until the gap is closed."""
+    rules = (IterationLimit(limit=40), GapRule(relative_tolerance=1e-7))
+    training = replace(case.config.training, selection=Enumerated(), stopping_rules=rules)
+    return replace(case, config=replace(case.config, training=training))
+
+
+def trees() -> dict[str, Case]:
+    return {f"tree {seed}": walked(random_case(seed, *names.split())) for seed, names in TREES.items()}
+
+
+def joined() -> dict[str, Case]:
+    return {
+        f"joined {seed}": random_case(seed, *names.split(), openings=4, iterations=60, passes=4)
+        for seed, names in JOINED.items()
+    }
+
+
 def cases() -> dict[str, Case]:
-    single = {f: random_case(10 + i, f) for i, f in enumerate(FEATURES) if f not in OURS}
+    single = {f: random_case(10 + i, f) for i, f in enumerate(FEATURES) if f not in (*OURS, *GRAPHS)}
     mixed = {
         f"mix {seed}": random_case(seed, *names.split(), openings=2 if 200 <= seed < 300 else 3)
         for seed, names in MIXES.items()
@@ -130,7 +167,7 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Trace]:
     """Bounds by iteration of every case, from one run of the peer."""
     root = tmp_path_factory.mktemp("cases")
     paths: dict[str, Path] = {}
-    for name, case in cases().items():
+    for name, case in (cases() | trees() | joined()).items():
         paths[name] = root / name.replace(" ", "-")
         write_case(case, paths[name])
     assert PEER is not None
@@ -148,3 +185,22 @@ def test_bounds_are_the_peers(name: str, traces: dict[str, Trace]) -> None:
     lower, upper = history["lower_bound"].to_pylist(), history["upper_bound"].to_pylist()
     assert (lower[0], upper[0]) == pytest.approx(traces[name][0], rel=1e-9)
     assert lower[-1] == pytest.approx(traces[name][-1][0], rel=1e-7)
+
+
+@pytest.mark.parametrize("name", trees())
+def test_trees_have_the_peers_bounds_and_gap(name: str, traces: dict[str, Trace]) -> None:
+    """The first exact upper bound depends on no cut; at the end both programs have closed the gap."""
+    assert not isinstance(traces[name], str), traces[name]
+    found = train(trees()[name])
+    history = found.convergence_history
+    lower, upper = history["lower_bound"].to_pylist(), history["upper_bound"].to_pylist()
+    assert found.metadata["termination_reason"] == "gap"
+    assert (lower[0], upper[0]) == pytest.approx(traces[name][0], rel=1e-9)
+    assert (lower[-1], upper[-1]) == pytest.approx(traces[name][-1], rel=2e-9)
+
+
+@pytest.mark.parametrize("name", joined())
+def test_graphs_whose_paths_meet_again_end_at_the_peers_bound(name: str, traces: dict[str, Trace]) -> None:
+    assert not isinstance(traces[name], str), traces[name]
+    lower = train(joined()[name]).final_lower_bound
+    assert lower == pytest.approx(traces[name][-1][0], rel=1e-6)

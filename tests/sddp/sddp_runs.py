@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,8 @@ def variants() -> dict[str, tuple[Problem, TrainOptions]]:
     markov = random_problem(
         Recipe(graph="markov", stages=3, states=2, controls=2, openings=3, first_stage_noise=True), 8
     )
+    tree = random_problem(Recipe(graph="tree", stages=3, states=2, openings=2), 6)
+    every = TrainOptions(stopping=IterationLimit(4), enumerated=True)
     return {
         "linear, lazy": (problems.reservoir(5), five),
         "linear, all cuts": (problems.reservoir(5), TrainOptions(5, IterationLimit(4), lazy=False)),
@@ -70,6 +72,9 @@ def variants() -> dict[str, tuple[Problem, TrainOptions]]:
         ),
         "markov": (problems.valley(), five),
         "random markov": (markov, five),
+        "every path of a chain": (problems.reservoir(3), every),
+        "every path, with risk": (markov, replace(every, risk=expectation_and_cvar(0.4, 0.3))),
+        "every path of a tree": (tree, replace(every, lazy=False, selection=Level1(every=2))),
         "cyclic": (problems.reservoir_for_ever(), short),
         "random ring": (ring, short),
     }

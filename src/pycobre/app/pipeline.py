@@ -28,7 +28,7 @@ from pycobre.comm.collectives import broadcast_result, gather_arrays
 from pycobre.errors import OptionError
 from pycobre.events import Listener, WarningRaised
 from pycobre.sddp import Policy, SimulateOptions, TrainingOutcome, TrainingState, simulate, train
-from pycobre.sddp.numbers import spread
+from pycobre.sddp.numbers import spread, weighted
 from pycobre.sddp.prepared import PreparedProblem
 from pycobre.sddp.stopping import relative_gap
 from pycobre.sddp.training.checkpoint import latest, pack_checkpoint, unpack_checkpoint
@@ -101,7 +101,7 @@ def _execute(
         outcome = _train(study, request, comm, emit, should_stop, policy, faults, prepared, output)
         policy = outcome.policy
         tables.update(training_tables(outcome))
-        metadata.update(_training_metadata(outcome, faults))
+        metadata.update(_training_metadata(outcome, faults), upper_bound_kind=_kind(study))
         output.tables(tables)
         output.model(study.model_tables)
         output.policy(policy)
@@ -119,13 +119,16 @@ def _execute(
             sampler=study.simulation_sampler,
             on_event=emit,
             prepared=prepared,
+            probability=study.probability,
         )
         simulated = gathered_tables(comm, study.tables(found))
         output.tables(simulated)
         tables.update(simulated)
-        cost = spread(gather_arrays(comm, found.total_cost))
+        costs = gather_arrays(comm, found.total_cost)
+        cost = spread(costs) if study.probability is None else weighted(costs, study.probability)
         metadata["simulation"] = {
             "scenarios": study.scenarios,
+            "enumerated": study.probability is not None,
             "mean": cost.mean,
             "std": cost.std,
             "half_width": cost.half_width,
@@ -241,6 +244,11 @@ def _simulation_options(study: Study, request: Request) -> SimulateOptions:
         gather=False,
         solver=options.solver,
     )
+
+
+def _kind(study: Study) -> str:
+    """Of the upper bound: exact where every path is walked, an estimate of a mean otherwise."""
+    return "exact" if study.options.enumerated else "statistical"
 
 
 def _training_metadata(outcome: TrainingOutcome, faults: list[str]) -> dict[str, Any]:

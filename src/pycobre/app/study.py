@@ -36,6 +36,7 @@ class Study:
     simulation_sampler: Sampler | None = None
     simulate: bool = False
     scenarios: int = 0
+    probability: NDArray[np.float64] | None = None  #: of the simulated scenarios; None: all alike
     checkpoint_iterations: int | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     indicators: Indicators = lambda tables, scenarios: ({}, [])
@@ -66,6 +67,8 @@ class StudySource(Protocol):
     @property
     def scenarios(self) -> int: ...
     @property
+    def probability(self) -> NDArray[np.float64] | None: ...
+    @property
     def checkpoint_iterations(self) -> int | None: ...
     @property
     def metadata(self) -> Mapping[str, Any]: ...
@@ -82,7 +85,8 @@ def make_study(request: Request) -> Study:
     if isinstance(request.source, CaseSource):
         from pycobre.hydro.study import study_of_case
 
-        study = _study_of(study_of_case(request.source.case, request.source.identity))
+        sampled = request.scenarios or None
+        study = _study_of(study_of_case(request.source.case, request.source.identity, sampled))
     else:
         study = _study_of_problem(request.source, request.record)
     solver = study.options.solver
@@ -106,7 +110,7 @@ def _study_of_problem(source: ProblemSource, record: tuple[str, ...]) -> Study:
     return Study(
         name=problem.name,
         problem=problem,
-        options=source.options,
+        options=source.options.resolved(problem),
         tables=problem_tables,
         record=Record(columns=record),
         metadata={

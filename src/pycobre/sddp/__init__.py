@@ -7,6 +7,7 @@ stored              policies and checkpoints as they are read, every entry check
 node_keys           nodes by key, positions by `index`
 plan · openings     a problem ordered for solving                      prepared   plan, openings and engine together
 forward · starts    trajectories, and where their solves start         subproblems   solves by node and scenario
+enumeration         every path of a graph, and the exact cost over all of them
 risk · stopping · sampling · selection · interior · trajectories · options    choices, each a few small classes
 codec               options as JSON values                             memory     bytes before a run
 split · error_agreement     work by rank, errors that reach all ranks  numbers    sums in a fixed order
@@ -14,6 +15,7 @@ timing · reporter   seconds per rank, events to the listener
 """
 
 from pycobre.sddp.cuts import Cuts
+from pycobre.sddp.enumeration import Enumeration, count_paths
 from pycobre.sddp.exchange import export_sddp_jl, import_sddp_jl
 from pycobre.sddp.interior import InteriorPoints
 from pycobre.sddp.memory import MemoryEstimate, estimate
@@ -66,6 +68,7 @@ __all__ = [
     "DecisionRule",
     "Domination",
     "Entropic",
+    "Enumeration",
     "Expectation",
     "FixedSet",
     "Gap",
@@ -101,6 +104,7 @@ __all__ = [
     "Value",
     "Weights",
     "WorstCase",
+    "count_paths",
     "estimate",
     "expectation_and_cvar",
     "export_sddp_jl",

@@ -8,7 +8,7 @@ slot = (iteration − 1) · M + trajectory.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -149,15 +149,24 @@ class CutPool:
         cls,
         provider: SharedMemoryProvider,
         plan: Plan,
-        per_iteration: int,
+        per_iteration: Callable[[int], int],
         limit: int | None,
         *,
         keep_points: bool = False,
     ) -> dict[int, CutPool]:
-        """Pools of all nodes that hold cuts, for a training of at most `limit` iterations where that is known."""
-        first, last = 32 if limit is None else min(32, limit), limit and limit * per_iteration
+        """Pools of all nodes that hold cuts, for a training of at most `limit` iterations where that is known.
+
+        `per_iteration` says of a node how many cuts it gets in an iteration, or at most.
+        """
+        first = 32 if limit is None else min(32, limit)
         return {
-            node.index: cls(provider, plan.states, first * per_iteration, last, keep_points=keep_points)
+            node.index: cls(
+                provider,
+                plan.states,
+                first * per_iteration(node.index),
+                limit and limit * per_iteration(node.index),
+                keep_points=keep_points,
+            )
             for node in plan.nodes
             if node.has_future
         }

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pycobre._util.arrays import F64, I64
+from pycobre._util.arrays import F64, I32, I64
 from pycobre._util.frozen import frozen
 from pycobre.errors import OptionError
 from pycobre.sddp.plan import Plan
@@ -16,22 +17,44 @@ from pycobre.sddp.starts import Starts
 from pycobre.sddp.subproblems import SolveContext, SubproblemSolver
 from pycobre.solver import BasisBlock, Block
 
-__all__ = ["Entering", "Trajectories", "Visit", "check_paths", "pilot", "run_forward", "walk"]
+__all__ = ["Entering", "Leaders", "Trajectories", "Visit", "check_paths", "pilot", "run_forward", "walk"]
 
 Entering: TypeAlias = Callable[[int, int, int], None]
 """Told a depth, the number of depths and a node."""
 
 
+class Leaders(NamedTuple):
+    """Whom trajectories follow that begin like others; both [trajectories, depth]."""
+
+    own: I32  #: the first trajectory of this rank with the same beginning
+    first: NDArray[np.bool_]  #: whether it is the first of all ranks: then its solves count
+
+
 @frozen(eq=False)
 class Visit:
-    """One node at one depth, solved for the trajectories at positions `rows` (None: for all of them)."""
+    """One node at one depth, solved for the trajectories at positions `rows` (None: for all of them).
+
+    Where trajectories share their beginning, the i-th of them has entry `of[i]` of the block.
+    """
 
     depth: int
     node: int
     rows: I64 | None
-    block: Block  #: one opening per trajectory
+    block: Block  #: one opening per entry
     stage_cost: F64  #: [trajectories], without the cost-to-go
     weight: F64  #: [trajectories], the product of the discounts before this visit
+    of: I64 | None = None
+
+    @property
+    def at(self) -> I64 | slice:
+        """The trajectories as an index."""
+        return slice(None) if self.rows is None else self.rows
+
+    @property
+    def output(self) -> F64:
+        """[trajectories, states]: the outgoing states."""
+        found = self.block.output[:, 0]
+        return found if self.of is None else found[self.of]
 
 
 @frozen(eq=False)
@@ -40,13 +63,16 @@ class Trajectories:
 
     paths: Paths
     cost: F64  #: [trajectories], discounted to the start
+    stage_cost: F64  #: [trajectories, depth], undiscounted
     states: tuple[F64, ...]  #: per depth [trajectories, states]: outgoing states
 
     @classmethod
     def none(cls, count: int) -> Trajectories:
         """`count` trajectories that have not left the start."""
         nowhere = np.zeros((count, 0), np.int32)
-        return cls(Paths(nowhere, nowhere, np.zeros(count, np.int32)), np.zeros(count), ())
+        return cls(
+            Paths(nowhere, nowhere, np.zeros(count, np.int32)), np.zeros(count), np.zeros((count, 0)), ()
+        )
 
 
 def check_paths(plan: Plan, paths: Paths, count: int) -> None:
@@ -76,17 +102,19 @@ def walk(
     first: int,
     want_primal: bool = False,
     entering: Entering | None = None,
+    leaders: Leaders | None = None,
 ) -> Iterator[Visit]:
     """Solve the paths depth by depth and node by node, each solve starting where `starts` says.
 
-    `entering` hears of every node before it is solved.
+    `entering` hears of every node before it is solved. With `leaders` beginnings are shared:
+    leaders are solved, the others follow them.
     """
     count, n = len(paths), plan.states
     state = np.repeat(plan.problem.initial.reshape(1, n), count, axis=0)
     weight = np.ones(count)
     linear = (
         plan.linear_order.tolist()
-        if plan.linear_order is not None and plan.visits_linear_graph(paths)
+        if leaders is None and plan.linear_order is not None and plan.visits_linear_graph(paths)
         else None
     )
     for depth in range(paths.depth):
@@ -94,9 +122,10 @@ def walk(
         following = state.copy() if linear is None else state
         for node, rows in here:
             prepared = plan.nodes[node]
-            at = slice(None) if rows is None else rows
+            solved, of = _shared(rows, leaders, depth, count)
+            at = slice(None) if solved is None else solved
             openings = paths.openings[at, depth]
-            start, trial_point = starts.get(node, rows)
+            start, trial_point = starts.get(node, solved)
             if entering is not None:
                 entering(depth, paths.depth, node)
             block = subproblems.solve_sampled(
@@ -105,17 +134,34 @@ def walk(
                 _noise(plan, paths, depth, node, at),
                 start,
                 trial_point,
-                SolveContext(iteration, first, rows, openings),
+                SolveContext(iteration, first, solved, openings),
                 want_primal=want_primal,
+                counted=None if leaders is None else leaders.first[solved, depth],
             )
             stage_cost = block.objective[:, 0] - prepared.discount * block.theta[:, 0]
-            yield Visit(depth, node, rows, block, stage_cost, weight[at].copy())
+            if of is not None:
+                stage_cost = stage_cost[of]
+            members = slice(None) if rows is None else rows
+            visit = Visit(depth, node, rows, block, stage_cost, weight[members].copy(), of)
+            yield visit
             if rows is None:
-                following = block.output[:, 0]
+                following = visit.output
             else:
-                following[rows] = block.output[:, 0]
-            weight[at] *= prepared.discount
+                following[rows] = visit.output
+            weight[members] *= prepared.discount
         state = following
+
+
+def _shared(
+    rows: I64 | None, leaders: Leaders | None, depth: int, count: int
+) -> tuple[I64 | None, I64 | None]:
+    """Which of the trajectories at `rows` are solved, and the place of each one's leader among those."""
+    if leaders is None:
+        return rows, None
+    members = np.arange(count) if rows is None else rows
+    leader = leaders.own[members, depth]
+    solved = members[leader == members]
+    return solved, np.searchsorted(solved, leader)
 
 
 def _groups(paths: Paths, depth: int) -> list[tuple[int, I64 | None]]:
@@ -137,18 +183,21 @@ def run_forward(
     iteration: int,
     first: int,
     entering: Entering | None = None,
+    leaders: Leaders | None = None,
 ) -> Trajectories:
     """Walk the paths, remember where every solve ended, and add up the costs."""
-    cost = np.zeros(len(paths))
+    cost, stage_cost = np.zeros(len(paths)), np.zeros((len(paths), paths.depth))
     states = [np.zeros((len(paths), plan.states)) for _ in range(paths.depth)]
-    for visit in walk(plan, subproblems, starts, paths, iteration=iteration, first=first, entering=entering):
-        at = slice(None) if visit.rows is None else visit.rows
-        output = visit.block.output[:, 0]
-        cost[at] += visit.weight * visit.stage_cost
-        states[visit.depth][at] = output
+    for visit in walk(
+        plan, subproblems, starts, paths, iteration=iteration, first=first, entering=entering, leaders=leaders
+    ):
+        cost[visit.at] += visit.weight * visit.stage_cost
+        stage_cost[visit.at, visit.depth] = visit.stage_cost
+        states[visit.depth][visit.at] = visit.output
         assert visit.block.basis is not None
-        starts.put(visit.node, visit.rows, visit.block.basis, output)
-    return Trajectories(paths, cost, tuple(states))
+        rows = np.arange(len(paths)) if visit.rows is None and visit.of is not None else visit.rows
+        starts.put(visit.node, rows, visit.block.basis, visit.block.output[:, 0], visit.of)
+    return Trajectories(paths, cost, stage_cost, tuple(states))
 
 
 def pilot(plan: Plan, subproblems: SubproblemSolver, *, iteration: int) -> dict[int, tuple[BasisBlock, F64]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pycobre._util.frozen import frozen
 from pycobre.problem import Problem
+from pycobre.sddp.enumeration import Enumeration
 from pycobre.sddp.options import TrainOptions
 from pycobre.sddp.sampling import default_depth, linear_nodes
 
@@ -53,10 +54,11 @@ def estimate(
     `iterations` stands in where the stopping rules know no limit (else 100). On a cyclic graph the number of
     cuts per iteration is guessed from the longest path.
     """
-    options = options or TrainOptions()
+    options = (options or TrainOptions()).resolved(problem)
     count = iterations or options.stopping.iteration_limit or 100
     n, shape = len(problem.states), problem.shape
     own = -(-options.forward_passes // ranks)
+    walked = Enumeration.of(problem).vertices if options.enumerated else {}
     visits = 1 if not shape.cyclic else max(1, default_depth(problem) // max(1, len(problem.nodes)))
     balanced = ranks > 1 and linear_nodes(problem) is not None
     cuts = openings = work_queue = starts = work = lps = 0
@@ -64,13 +66,13 @@ def estimate(
         lp = node.template
         children = shape.successors(index)[0].tolist()
         if children:
-            cuts += 8 * (n + 1) * options.forward_passes * count * visits
+            cuts += 8 * (n + 1) * walked.get(index, options.forward_passes) * count * visits
             outcomes = sum(problem.nodes[child].noise.openings for child in children)
             work = max(work, 8 * own * (outcomes * (2 * n + 4) + 3 * n))
         openings += node.noise.values.nbytes
         if balanced:
             work_queue += options.forward_passes * (lp.num_cols + lp.num_rows + 12 * n + 8)
-        starts += own * (lp.num_cols + lp.num_rows + 1 + 8 * n + 16)
+        starts += min(own, walked.get(index, own)) * (lp.num_cols + lp.num_rows + 1 + 8 * n + 16)
         lps += options.threads * (96 * lp.num_cols + 96 * lp.num_rows + 48 * lp.values.size)
     return MemoryEstimate(cuts, openings, work_queue, starts, work, lps, count)
 

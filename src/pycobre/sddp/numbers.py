@@ -13,7 +13,16 @@ import numpy as np
 
 from pycobre._util.arrays import F64
 
-__all__ = ["Spread", "cut_values", "ordered_dot", "ordered_exp", "ordered_log", "ordered_sum", "spread"]
+__all__ = [
+    "Spread",
+    "cut_values",
+    "ordered_dot",
+    "ordered_exp",
+    "ordered_log",
+    "ordered_sum",
+    "spread",
+    "weighted",
+]
 
 
 # ln 2 in two parts; multiples of the first up to 2^20 are exact.
@@ -91,3 +100,10 @@ def spread(costs: F64) -> Spread:
     if count > 1:
         std = math.sqrt(float(ordered_sum((costs - mean) ** 2)) / (count - 1))
     return Spread(mean, std, 1.96 * std / math.sqrt(count))
+
+
+def weighted(costs: F64, probability: F64) -> Spread:
+    """Mean and deviation of all outcomes there are, by their probabilities; there is no interval."""
+    mean = float(ordered_sum(probability * costs))
+    variance = float(ordered_sum(probability * (costs - mean) ** 2))
+    return Spread(mean, math.sqrt(variance), 0.0)

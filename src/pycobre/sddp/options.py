@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, fields, is_dataclass
+from dataclasses import field, fields, is_dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from pycobre._util.frozen import frozen
 from pycobre.errors import OptionError
 from pycobre.problem import ROOT, Problem
+from pycobre.sddp.enumeration import count_paths
 from pycobre.sddp.interior import DEFAULT as DEFAULT_INTERIOR
 from pycobre.sddp.interior import InteriorPoints
 from pycobre.sddp.node_keys import node_position
@@ -46,6 +47,8 @@ class TrainOptions:
     interior: InteriorPoints | None = DEFAULT_INTERIOR
     """Where the backward pass solves: between trial points and the middle of the bounds; None: at trial points."""
     trajectories: GrowingTrajectories | None = None  #: fewer than M at first; None: M in every iteration
+    enumerated: bool = False
+    """Walk every path of the graph in every iteration: the upper bound is exact. M is then the number of paths."""
 
     def __post_init__(self) -> None:
         for name in ("forward_passes", "threads"):
@@ -69,6 +72,11 @@ class TrainOptions:
                 f"trajectories: expected GrowingTrajectories or None, got {type(self.trajectories).__name__}. "
                 "The number of all trajectories is forward_passes."
             )
+        if self.enumerated and (self.trajectories is not None or self.persistence):
+            raise OptionError(
+                "enumerated: expected no growing trajectories and no persistence, got one of them. Every path is "
+                "walked in every iteration."
+            )
         if self.interior is not None and not isinstance(self.interior, InteriorPoints):
             raise OptionError(
                 f"interior: expected InteriorPoints or None, got {type(self.interior).__name__}. "
@@ -83,6 +91,10 @@ class TrainOptions:
         for measure in (*measures, self.root_risk):
             if not isinstance(measure, RiskMeasure):
                 raise OptionError(f"risk: expected a RiskMeasure, got {type(measure).__name__}.")
+
+    def resolved(self, problem: Problem) -> TrainOptions:
+        """The same options with the number of paths as `forward_passes`, where they are enumerated."""
+        return replace(self, forward_passes=count_paths(problem)) if self.enumerated else self
 
     def trajectories_in(self, iteration: int) -> int:
         """Trajectories of an iteration, counted from 1."""
@@ -117,6 +129,7 @@ class TrainOptions:
             "seed": self.seed,
             "max_depth": self.max_depth,
             "persistence": self.persistence,
+            "enumerated": self.enumerated,
             **{f"solver.{name}": value for name, value in solver.items() if name not in SAME_BITS},
         }
         return {name: _describe(value) for name, value in decisive.items()}

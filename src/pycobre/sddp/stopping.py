@@ -134,21 +134,28 @@ class BoundStalling(StoppingRule):
 
 @frozen()
 class Gap(StoppingRule):
-    """Stop when (UB − LB) / max(1, |LB|) ≤ tolerance, with the mean of the iteration's trajectories as UB.
+    """Stop when (UB − LB) / max(1, |LB|) ≤ tolerance, or where `absolute` is given when UB − LB ≤ absolute.
 
-    Exact where the trajectories are all there are (a deterministic problem); a noisy guess where they are a
-    small sample, for which `SimulatedGap` is the honest rule. Meaningless with a risk measure other than
-    expectation.
+    UB is the mean of the iteration's trajectories: exact where they are all there are (every path is enumerated, or
+    nothing is random); a noisy guess where they are a small sample, for which `SimulatedGap` is the honest rule.
+    Without enumeration it is meaningless with a risk measure other than expectation.
     """
 
-    tolerance: float
+    tolerance: float | None = None
+    absolute: float | None = None
 
     def __post_init__(self) -> None:
-        _positive("Gap", "tolerance", self.tolerance)
+        for name, value in (("tolerance", self.tolerance), ("absolute", self.absolute)):
+            if value is not None and not value >= 0:
+                raise OptionError(f"Gap {name}: expected a number from 0 on, got {value}.")
+        if self.tolerance is None and self.absolute is None:
+            raise OptionError("Gap: expected a tolerance, an absolute one, or both, got none.")
 
     def check(self, progress: Progress) -> Stop | None:
-        gap = relative_gap(float(progress.lower_bounds[-1]), float(progress.upper_bounds[-1]))
-        return Stop("gap", True) if gap <= self.tolerance else None
+        lower, upper = float(progress.lower_bounds[-1]), float(progress.upper_bounds[-1])
+        relative = self.tolerance is not None and relative_gap(lower, upper) <= self.tolerance
+        absolute = self.absolute is not None and upper - lower <= self.absolute
+        return Stop("gap", True) if relative or absolute else None
 
 
 @frozen()

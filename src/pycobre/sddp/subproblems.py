@@ -65,10 +65,23 @@ class SubproblemSolver:
         *,
         want_basis: bool = True,
         want_primal: bool = False,
+        counted: NDArray[np.bool_] | None = None,
     ) -> Block:
-        """One LP per scenario, each with its own patch vector: `values` [scenarios, places]."""
+        """One LP per scenario, each with its own patch vector: `values` [scenarios, places].
+
+        Those that are not `counted` are solved on another rank too, and are counted there.
+        """
         return self._solve(
-            node, x, values[:, None, :], start, trial_point, context, None, want_basis, want_primal
+            node,
+            x,
+            values[:, None, :],
+            start,
+            trial_point,
+            context,
+            None,
+            want_basis,
+            want_primal,
+            counted=counted,
         )
 
     def solve_all_openings(
@@ -103,6 +116,7 @@ class SubproblemSolver:
         want_basis: bool,
         want_primal: bool,
         work_counter: I64 | None = None,
+        counted: NDArray[np.bool_] | None = None,
     ) -> Block:
         plan = self._plan.nodes[node]
         cuts = self._pools[node].view() if plan.has_future else None
@@ -128,8 +142,8 @@ class SubproblemSolver:
         finally:
             self._ledger.solve_s += time.perf_counter() - begin
         counts: list[NDArray[Any]] = [block.iterations, block.retries, block.rejected, block.certified]
-        if block.solved_here is not None:
-            mine = block.solved_here.view(np.bool_)
+        mine = counted if block.solved_here is None else block.solved_here.view(np.bool_)
+        if mine is not None:
             counts = [count[mine] for count in counts]
         iterations, retries, rejected, certified = (int(np.add.reduce(count, axis=None)) for count in counts)
         self._ledger.lp_solves += counts[0].size

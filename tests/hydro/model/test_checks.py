@@ -11,7 +11,7 @@ from small_case import LONG_AGO, bus, config, hydro, inflows, one_reservoir, sta
 
 from pycobre.errors import CaseError
 from pycobre.hydro.checks import check_case, require_sound
-from pycobre.hydro.model.config import Enumerated, GapRule, PolicyBoundary, PolicyConfig
+from pycobre.hydro.model.config import GapRule, PolicyBoundary, PolicyConfig
 from pycobre.hydro.model.constraints import HydroBounds
 from pycobre.hydro.model.findings import Severity
 from pycobre.hydro.model.horizon import PolicyGraph, Transition
@@ -107,14 +107,7 @@ ERRORS: list[tuple[dict[str, Any], str]] = [
                 training=replace(config().training, stopping_rules=(GapRule(relative_tolerance=1.0),)),
             )
         },
-        "the stopping rule gap for sampled scenarios is not supported yet",
-    ),
-    (
-        {
-            "stages": stages(2, openings=3),
-            "config": replace(config(), training=replace(config().training, selection=Enumerated())),
-        },
-        "enumeration of stages with several openings is not supported yet",
+        "the rule gap needs an exact upper bound, got sampled paths",
     ),
     (
         {"hydro_bounds": HydroBounds(hydro_id=np.array([3]), stage_id=np.array([0]))},

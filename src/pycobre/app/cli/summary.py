@@ -34,7 +34,7 @@ def header(request: Request, ranks: int, backend: str) -> str:
     )
     sizes = " · ".join(counted(*each) for each in counts if each[0])
     passes = getattr(training.selection, "forward_passes", None)
-    work = counted(passes, "forward pass", "forward passes") if passes else "all forward passes"
+    work = counted(passes, "forward pass", "forward passes") if passes else "every path"
     shares = f"{backend} backend, {counted(ranks, 'rank')} × {counted(request.threads, 'thread')}"
     seed = tree_seed(case)
     return "\n".join(
@@ -57,7 +57,7 @@ def summary(report: Report, request: Request) -> str:
         estimate = found.get("bound_estimate")
         lines += [
             f"  lower bound   {amount(found['lower_bound'])}{', an estimate' if estimate else ''}",
-            f"  upper bound   {amount(found['upper_bound'])}{interval}",
+            f"  upper bound   {amount(found['upper_bound'])}{interval}{_exact(found)}",
             f"  gap           {100 * found['gap']:.3f} %{_gap_interval(found)}",
             f"  iterations    {found['iterations']}, {_stopped(found['termination_reason'])}",
             f"  cuts          {found['total_cuts']}",
@@ -66,8 +66,9 @@ def summary(report: Report, request: Request) -> str:
             lines.append(f"  estimate      {estimate}")
     if "simulation" in found:
         cost = found["simulation"]
-        half = f" ± {amount(cost['half_width'])} (95 %)" if cost["scenarios"] > 1 else ""
-        scenarios = counted(cost["scenarios"], "scenario")
+        exact, several = cost.get("enumerated", False), cost["scenarios"] > 1
+        half = f" ± {amount(cost['half_width'])} (95 %)" if several and not exact else ""
+        scenarios = counted(cost["scenarios"], "path" if exact else "scenario")
         lines.append(f"  simulation    {scenarios}, mean {amount(cost['mean'])}{half}")
         lines += _of_simulation(cost, found)
     lines += [*_efficiency(report), f"  backend       {found['backend']}, {counted(found['ranks'], 'rank')}"]
@@ -88,7 +89,8 @@ def _of_simulation(cost: Mapping[str, Any], found: Mapping[str, Any]) -> list[st
     lines = []
     if "gap" in cost:
         half = 100 * cost["half_width"] / max(1.0, abs(found["lower_bound"]))
-        interval = f" ± {half:.3f} % (95 %)" if cost["scenarios"] > 1 else ""
+        exact = cost["scenarios"] == 1 or cost.get("enumerated", False)
+        interval = "" if exact else f" ± {half:.3f} % (95 %)"
         lines.append(f"  to the bound  {100 * cost['gap']:.3f} %{interval}")
     figures = cost.get("indicators", {})
     if "lolp" in figures:
@@ -104,6 +106,10 @@ def _of_simulation(cost: Mapping[str, Any], found: Mapping[str, Any]) -> list[st
         said = f"violated in {100 * violated:.2f} % of plant-stages" if violated else "kept"
         lines.append(f"  flow limits   {said}")
     return lines
+
+
+def _exact(found: Mapping[str, Any]) -> str:
+    return ", exact" if found.get("upper_bound_kind") == "exact" else ""
 
 
 def _next(output: str) -> str:

@@ -183,6 +183,16 @@ MODEL_TABLES = (
 
 SIMULATION_TABLES = (
     Table(
+        "scenarios",
+        "simulation/scenarios.parquet",
+        "Every path of the graph with its probability, where all are simulated. Else scenarios are equally likely.",
+        (
+            _SCENARIO,
+            _real("probability", "1", "of the path: they sum to 1"),
+            _real("cost", "$", "of all its stages, discounted to stage 0"),
+        ),
+    ),
+    Table(
         "costs",
         "simulation/costs.parquet",
         "Cost of every stage of every scenario, split by origin. Amounts are undiscounted.",

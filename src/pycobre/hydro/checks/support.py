@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pycobre.hydro.checks.registry import Findings, check, error, warning
-from pycobre.hydro.model.config import Config, Enumerated, GapRule
+from pycobre.hydro.model.config import Config
 from pycobre.hydro.model.constraints import HydroBounds, SourceBounds
 from pycobre.hydro.model.findings import Finding, Layer
 from pycobre.hydro.model.horizon import PolicyGraph, Stage
@@ -40,32 +40,6 @@ def merged_planes(
             where="fpha_plane_reduction",
             suggestion="Leave it out: all planes are kept.",
         )
-
-
-@check
-def enumeration(config: Config, stages: tuple[Stage, ...]) -> Findings:
-    """With one opening in every stage there is one scenario, and its cost is the exact upper bound."""
-    several = [stage.id for stage in stages if (stage.num_openings or 1) > 1]
-    for name in ("training", "simulation"):
-        if isinstance(getattr(config, name).selection, Enumerated) and several:
-            yield _refuse(
-                "config",
-                "enumeration of stages with several openings is",
-                where=f"{name}.selection",
-                value=f"stage {several[0]}",
-            )
-    for rule in config.training.stopping_rules:
-        if isinstance(rule, GapRule):
-            where = "training.stopping_rules"
-            if not isinstance(config.training.selection, Enumerated):
-                yield _refuse("config", "the stopping rule gap for sampled scenarios is", where=where)
-            elif rule.relative_tolerance is None or rule.tolerance is not None:
-                yield _refuse(
-                    "config", "a gap in currency is", where=where, suggestion="Use relative_tolerance."
-                )
-            elif rule.relative_tolerance <= 0.0:
-                value = rule.relative_tolerance
-                yield error(Layer.PHYSICAL, "gap", "config", "a gap is positive", where=where, value=value)
 
 
 @check

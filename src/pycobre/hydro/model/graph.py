@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pycobre._util.frozen import frozen
 from pycobre.hydro.model.horizon import GraphNode, PolicyGraph, Stage
 
-__all__ = ["START", "CaseGraph", "graph_of"]
+__all__ = ["MOST_PATHS", "START", "CaseGraph", "graph_of"]
+
+MOST_PATHS = 10_000  #: of an enumeration
 
 START = -1  #: in place of a node: where every path begins
 
@@ -30,6 +34,18 @@ class CaseGraph:
     def pinned(self) -> bool:
         """Whether nodes name the external scenario that they see."""
         return any(node.scenario_id is not None for node in self.nodes)
+
+    def count_paths(self, openings: Sequence[int]) -> int:
+        """How many paths there are, with so many openings in each stage; nodes that name a scenario have one."""
+        following: list[list[int]] = [[] for _ in self.nodes]
+        for source, target, probability in self.arcs:
+            if probability > 0.0 and source != START:
+                following[source].append(target)
+        below = [0] * len(self.nodes)
+        for i in reversed(range(len(self.nodes))):
+            own = 1 if self.nodes[i].scenario_id is not None else openings[self.stage_of[i]]
+            below[i] = own * (sum(below[j] for j in following[i]) if following[i] else 1)
+        return below[0] if below else 0
 
     def predecessors(self) -> list[list[int]]:
         """The nodes that lead to each node; `START` leads to the first."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from pycobre._util.arrays import F64
 from pycobre._util.frozen import frozen
 from pycobre.hydro.build import HydroModel, build_model
 from pycobre.hydro.files import identity
@@ -22,7 +23,7 @@ from pycobre.hydro.tables.indicators import indicators, physical_warnings
 from pycobre.hydro.tables.inflow_tables import inflow_tables
 from pycobre.hydro.tables.stage_view import Columns
 from pycobre.problem import Problem
-from pycobre.sddp import Record, TrainOptions
+from pycobre.sddp import Enumeration, FixedSet, Record, Sampler, TrainOptions
 
 __all__ = ["CaseStudy", "study_of_case"]
 
@@ -36,10 +37,11 @@ class CaseStudy:
     options: TrainOptions
     tables: CaseTables
     record: Record
-    sampler: CaseSampler  #: of the forward passes
-    simulation_sampler: CaseSampler
+    sampler: Sampler | None  #: of the forward passes; None: every path
+    simulation_sampler: Sampler
     simulate: bool
     scenarios: int
+    probability: F64 | None  #: of the simulated scenarios; None: all alike
     checkpoint_iterations: int | None
     metadata: Mapping[str, Any]
     system: Mapping[str, Any]
@@ -53,27 +55,39 @@ class CaseStudy:
         return found, physical_warnings(found)
 
 
-def study_of_case(case: Case, found: Mapping[str, Any] | None = None) -> CaseStudy:
-    """Build a case; `found` is its `identity` where that is known already."""
+def study_of_case(
+    case: Case, found: Mapping[str, Any] | None = None, sampled: int | None = None
+) -> CaseStudy:
+    """Build a case; `found` is its `identity` where that is known already.
+
+    `sampled` scenarios are simulated where that is given, whatever the case says.
+    """
     model = build_model(case)
     config = case.config
-    simulated = config.simulation.selection
-    simulated_with = CaseSampler(model, config.simulation.scenario_source or config.training.scenario_source)
-    tables = CaseTables(model, simulated_with)
+    selection: object = config.simulation.selection
+    if sampled is not None:
+        selection = settings.SampledScenarios(num_scenarios=sampled)
+    source = config.simulation.scenario_source or config.training.scenario_source
+    simulated_with: Sampler = CaseSampler(model, source)
+    scenarios, probability = 0, None
+    if isinstance(selection, settings.SampledScenarios):
+        scenarios = selection.num_scenarios
+    elif selection is not None:
+        every = Enumeration.of(model.problem)
+        simulated_with, scenarios, probability = FixedSet(every.paths), len(every), every.probability
+    tables = CaseTables(model, simulated_with, probability)
+    options = train_options(model)
     return CaseStudy(
         name=case.name,
         problem=model.problem,
-        options=train_options(model),
+        options=options,
         tables=tables,
         record=tables.record,
-        sampler=CaseSampler(model, config.training.scenario_source),
+        sampler=None if options.enumerated else CaseSampler(model, config.training.scenario_source),
         simulation_sampler=simulated_with,
         simulate=config.simulation.enabled,
-        scenarios=0
-        if simulated is None
-        else simulated.num_scenarios
-        if isinstance(simulated, settings.SampledScenarios)
-        else 1,
+        scenarios=scenarios,
+        probability=probability,
         checkpoint_iterations=config.policy.checkpointing.interval_iterations,
         metadata=_metadata(model, found or identity(case)),
         system=system_of(case),

@@ -38,8 +38,8 @@ def train_options(model: HydroModel) -> TrainOptions:
     for node, t in zip(model.problem.nodes, model.graph.stage_of, strict=True):
         measures[node.name] = _measure(stages[t].risk_measure)
     return TrainOptions(
-        # Enumerated: every stage has one opening, so there is one trajectory.
         forward_passes=chosen.forward_passes if isinstance(chosen, settings.SampledPasses) else 1,
+        enumerated=isinstance(chosen, settings.Enumerated),
         stopping=_stopping(training),
         risk=measures,
         root_risk=_measure(stages[0].risk_measure),
@@ -47,7 +47,7 @@ def train_options(model: HydroModel) -> TrainOptions:
         interior=_interior(training.interior_points),
         trajectories=_trajectories(training.growing_trajectories),
         seed=model.seed,
-    )
+    ).resolved(model.problem)
 
 
 def _measure(given: str | CVaR) -> RiskMeasure:
@@ -68,7 +68,8 @@ def _stopping(training: settings.TrainingConfig) -> StoppingRule:
             case settings.BoundStalling():
                 rules.append(BoundStalling(rule.iterations, rule.tolerance))
             case settings.GapRule():
-                rules.append(Gap((rule.relative_tolerance or 0.0) / 100.0))
+                relative = rule.relative_tolerance
+                rules.append(Gap(None if relative is None else relative / 100.0, rule.tolerance))
     if training.stopping_mode == "all" and rules:
         # The iteration limit always caps.
         return AnyOf(AllOf(*rules), *limits)

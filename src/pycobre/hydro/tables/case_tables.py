@@ -29,10 +29,13 @@ SIMULATION = 0  #: the iteration number of simulated paths
 
 
 class CaseTables:
-    """Knows where everything is in the LPs of a case's study; `sampler` is the one that is simulated with."""
+    """Knows where everything is in the LPs of a case's study; `sampler` is the one that is simulated with.
 
-    def __init__(self, model: HydroModel, sampler: Sampler) -> None:
-        self._model, self._sampler = model, sampler
+    `probability` is that of the simulated scenarios; None: all alike.
+    """
+
+    def __init__(self, model: HydroModel, sampler: Sampler, probability: F64 | None = None) -> None:
+        self._model, self._sampler, self._probability = model, sampler, probability
         self.record = Record(columns="all", rows=self._priced_rows())
 
     def __call__(self, simulation: Simulation) -> dict[str, Columns]:
@@ -53,7 +56,20 @@ class CaseTables:
             "pumping": (_pumping, case.pumping_stations),
             "generic_constraints": (_generic, case.generic_constraints),
         }
-        return {name: _stacked([make(s) for s in stages]) for name, (make, there) in makers.items() if there}
+        tables = {
+            name: _stacked([make(s) for s in stages]) for name, (make, there) in makers.items() if there
+        }
+        return tables if self._probability is None else {"scenarios": self._scenarios(simulation)} | tables
+
+    def _scenarios(self, simulation: Simulation) -> Columns:
+        """What each scenario costs, and how probable it is, where they are not all alike."""
+        assert self._probability is not None
+        number = np.arange(simulation.first, simulation.first + len(simulation), dtype=np.int32)
+        return {
+            "scenario_id": number,
+            "probability": self._probability[number],
+            "cost": simulation.total_cost,
+        }
 
     def _given(self, simulation: Simulation) -> list[F64 | None]:
         """By stage, the patch vectors that the sampler gave, drawn once more, where openings do not say it."""

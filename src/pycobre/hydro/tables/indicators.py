@@ -23,7 +23,7 @@ TOLERANCE = 1e-6
 
 
 def indicators(tables: Mapping[str, Mapping[str, NDArray[Any]]], scenarios: int) -> dict[str, Any]:
-    """The figures of all simulated scenarios; amounts are means over them.
+    """The figures of all simulated scenarios; amounts are means over them, by probability where they have one.
 
     lolp                    share of scenario-stages in which load is shed at any bus
     eens_mwh                energy not served
@@ -33,21 +33,22 @@ def indicators(tables: Mapping[str, Mapping[str, NDArray[Any]]], scenarios: int)
     limits_violated_share   share of plant-stages in which a soft limit of flow or generation is violated
     """
     found: dict[str, Any] = {}
+    share = _Weights(tables, scenarios)
     if "buses" in tables:
         buses = tables["buses"]
         shed = buses["deficit_mw"] > TOLERANCE
-        found["lolp"] = _share(_keys(buses, shed), _keys(buses))
-        found["eens_mwh"] = _total(buses["deficit_mw"] * buses["hours"], shed) / scenarios
+        found["lolp"] = _ratio(share.of_keys(buses, shed), share.of_keys(buses))
+        found["eens_mwh"] = share.mean(buses, buses["deficit_mw"] * buses["hours"], shed)
     if "hydros" in tables:
         plants = tables["hydros"]
         slack, volume = plants["inflow_slack_m3s"], HM3_PER_M3S_HOUR * plants["hours"]
         unneeded = slack - np.maximum(0.0, -plants["inflow_m3s"])
         created, violated = slack > TOLERANCE, plants["violation"] > TOLERANCE
-        everything = _keys(plants, of="hydro_id")
-        found["water_created_hm3"] = _total(slack * volume, created) / scenarios
-        found["water_created_share"] = _share(_keys(plants, created, "hydro_id"), everything)
-        found["water_unneeded_hm3"] = _total(unneeded * volume, created & (unneeded > TOLERANCE)) / scenarios
-        found["limits_violated_share"] = _share(_keys(plants, violated, "hydro_id"), everything)
+        everything = share.of_keys(plants, of="hydro_id")
+        found["water_created_hm3"] = share.mean(plants, slack * volume, created)
+        found["water_created_share"] = _ratio(share.of_keys(plants, created, "hydro_id"), everything)
+        found["water_unneeded_hm3"] = share.mean(plants, unneeded * volume, created & (unneeded > TOLERANCE))
+        found["limits_violated_share"] = _ratio(share.of_keys(plants, violated, "hydro_id"), everything)
     return found
 
 
@@ -63,20 +64,33 @@ def physical_warnings(found: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _keys(table: Mapping[str, NDArray[Any]], which: NDArray[np.bool_] | None = None, of: str = "") -> int:
-    """How many scenario-stages, or with `of` how many entities in them, the rows are about."""
-    key = np.zeros(len(table["scenario_id"]), np.int64)
-    for name in ("scenario_id", "stage_id", *((of,) if of else ())):
-        _, place = np.unique(table[name], return_inverse=True)
-        key = key * (int(place.max(initial=0)) + 1) + place
-    seen = np.zeros(int(key.max(initial=-1)) + 1, bool)
-    seen[key if which is None else key[which]] = True
-    return int(np.count_nonzero(seen))
+class _Weights:
+    """How much a scenario counts: as much as its probability, or all alike."""
+
+    def __init__(self, tables: Mapping[str, Mapping[str, NDArray[Any]]], scenarios: int) -> None:
+        self._scenarios = scenarios
+        self._probability: F64 | None = tables["scenarios"]["probability"] if "scenarios" in tables else None
+
+    def of_keys(
+        self, table: Mapping[str, NDArray[Any]], which: NDArray[np.bool_] | None = None, of: str = ""
+    ) -> float:
+        """The weight of the scenario-stages, or with `of` of the entities in them, that the rows are about."""
+        key = np.zeros(len(table["scenario_id"]), np.int64)
+        for name in ("scenario_id", "stage_id", *((of,) if of else ())):
+            _, place = np.unique(table[name], return_inverse=True)
+            key = key * (int(place.max(initial=0)) + 1) + place
+        rows = np.arange(key.size) if which is None else np.flatnonzero(which)
+        _, first = np.unique(key[rows], return_index=True)
+        if self._probability is None:
+            return float(first.size)
+        return math.fsum(self._probability[table["scenario_id"][rows[first]]].tolist())
+
+    def mean(self, table: Mapping[str, NDArray[Any]], values: F64, which: NDArray[np.bool_]) -> float:
+        """The mean over scenarios of the sum of these rows' values."""
+        if self._probability is None:
+            return math.fsum(values[which].tolist()) / self._scenarios
+        return math.fsum((values * self._probability[table["scenario_id"]])[which].tolist())
 
 
-def _share(part: int, whole: int) -> float:
+def _ratio(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
-
-
-def _total(values: F64, which: NDArray[np.bool_]) -> float:
-    return math.fsum(values[which].tolist())

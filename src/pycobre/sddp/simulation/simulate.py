@@ -19,7 +19,7 @@ from pycobre.events import Listener, PassProgress, SimulationFinished, Simulatio
 from pycobre.problem import Problem
 from pycobre.sddp.error_agreement import CheckedCollectives, collective_section
 from pycobre.sddp.forward import check_paths, pilot, walk
-from pycobre.sddp.numbers import spread
+from pycobre.sddp.numbers import spread, weighted
 from pycobre.sddp.plan import Plan
 from pycobre.sddp.policy import Policy
 from pycobre.sddp.prepared import PreparedProblem, prepared_for
@@ -69,8 +69,11 @@ def simulate(
     sampler: Sampler | None = None,
     on_event: Listener | None = None,
     prepared: PreparedProblem | None = None,
+    probability: F64 | None = None,
 ) -> Simulation:
     """Simulate scenarios 0 … `scenarios` − 1 in contiguous blocks over the ranks.
+
+    `probability` are those of the scenarios, for the mean that listeners hear of; None: all alike.
 
     Requires: every rank calls it with the same arguments, `on_event` apart.
     Ensures: the same bytes on every rank and for every number of ranks; with `options.gather` false each rank
@@ -84,7 +87,9 @@ def simulate(
     with collective_section(comm):
         policy.check(problem)
         with prepared_for(problem, comm, options.solver, options.threads, prepared) as ready:
-            return _simulate(ready, policy, scenarios, options, record or Record(), sampler, on_event)
+            return _simulate(
+                ready, policy, scenarios, options, record or Record(), sampler, on_event, probability
+            )
 
 
 def _simulate(
@@ -95,6 +100,7 @@ def _simulate(
     record: Record,
     sampler: Sampler | None,
     on_event: Listener | None,
+    probability: F64 | None,
 ) -> Simulation:
     problem, comm, plan = prepared.problem, prepared.comm, prepared.plan
     split = Split(scenarios, comm.size)
@@ -111,7 +117,8 @@ def _simulate(
         _record(plan, subproblems, sampler, block, options.batch, recorder, report)
     solves = collectives.gather(np.array([[float(ledger.lp_solves)]]), (1,) * comm.size)
     own = recorder.result
-    cost = spread(collectives.gather(own.total_cost[:, None], split.counts)[:, 0])
+    costs = collectives.gather(own.total_cost[:, None], split.counts)[:, 0]
+    cost = spread(costs) if probability is None else weighted(costs, probability)
     result = own.gathered(comm, split) if options.gather and comm.size > 1 else own
     report.emit(
         SimulationFinished,

@@ -2,6 +2,7 @@
 
 train · trainer     iterations                          backward · bound    cuts and the bound
 backward_schedule   which trajectories make cuts for which nodes, depth by depth
+walks               which paths an iteration walks: sampled ones, or every one
 division            trajectories over the ranks, and what depends on their number
 load_balancing      trajectories of one machine, taken by whichever of its ranks is free
 stop_agreement      when to stop, agreed on by all ranks

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pycobre._util.arrays import I32, I64
 from pycobre.sddp.plan import Family, Plan
@@ -36,12 +37,21 @@ class BackwardSchedule:
     of the nodes of a family.
     """
 
-    def __init__(self, plan: Plan, split: Split, rank: int, nodes: I32, lengths: I32) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        split: Split,
+        rank: int,
+        nodes: I32,
+        lengths: I32,
+        makes: NDArray[np.bool_] | None = None,
+    ) -> None:
         self._plan = plan
         self._split = split
         self._rank = rank
         self._nodes = nodes  # [trajectories, depth]
         self._lengths = lengths
+        self._makes = makes  # [trajectories, depth]: whose cuts are made; None: everybody's
         self._steps: dict[int, Step] = {}
 
     @property
@@ -58,6 +68,8 @@ class BackwardSchedule:
         plan = self._plan
         family = np.array(plan.family_of, np.int64)[self._nodes[:, depth]]
         family[self._lengths <= depth] = -1
+        if self._makes is not None:
+            family[~self._makes[:, depth]] = -1
         sizes = np.array([len(each.members) for each in plan.families] + [0], np.int64)[family]
         begins = np.cumsum(sizes) - sizes
         counts = tuple(

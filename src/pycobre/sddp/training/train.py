@@ -52,7 +52,7 @@ def train(
     On error: a failure of any rank (a solve, the sampler, a listener, a rule) is raised on all of them, and
         `comm` stays usable; `CommError` when the communicator itself fails. An interrupt of one rank aborts it.
     """
-    options = options or TrainOptions()
+    options = (options or TrainOptions()).resolved(problem)
     with collective_section(comm):
         sampler = sampler or InSample(
             problem, options.seed, max_depth=options.max_depth, persistence=options.persistence

@@ -16,9 +16,10 @@ from pycobre.errors import OptionError, SolverError
 from pycobre.events import Listener
 from pycobre.problem import ROOT
 from pycobre.sddp.cuts import CutPool, CutRecords
+from pycobre.sddp.enumeration import Enumeration
 from pycobre.sddp.error_agreement import AgreedError, CheckedCollectives
-from pycobre.sddp.forward import Trajectories, check_paths, pilot, run_forward
-from pycobre.sddp.numbers import Spread, spread
+from pycobre.sddp.forward import Trajectories, pilot, run_forward
+from pycobre.sddp.numbers import Spread
 from pycobre.sddp.options import TrainOptions
 from pycobre.sddp.policy import Policy
 from pycobre.sddp.prepared import PreparedProblem
@@ -42,6 +43,7 @@ from pycobre.sddp.training.running_clocks import RunningClocks
 from pycobre.sddp.training.snapshot import Snapshot, StartsOfAll
 from pycobre.sddp.training.state import History, TrainingState
 from pycobre.sddp.training.stop_agreement import StopAgreement
+from pycobre.sddp.training.walks import EnumeratedWalks, SampledWalks, Walks
 
 __all__ = ["Trainer"]
 
@@ -75,10 +77,16 @@ class Trainer:
         openings = prepared.openings
         provider = cast(SharedMemoryProvider, comm)
         selecting = options.selection is not None
+        every = Enumeration.of(problem) if options.enumerated else None
+        self.walks: Walks = (
+            SampledWalks(self.plan, sampler)
+            if every is None
+            else EnumeratedWalks(self.plan, every, self.measures)
+        )
         self.pools = CutPool.of_nodes(
             provider,
             self.plan,
-            options.forward_passes,
+            lambda node: options.forward_passes if every is None else every.vertices.get(node, 1),
             options.stopping.iteration_limit,
             keep_points=selecting,
         )
@@ -180,27 +188,20 @@ class Trainer:
         block = self.division.block
         count = len(block)
         trajectories = Trajectories.none(count)
-        canonical = True
+        solved = self.ledger.lp_solves
         with self.collectives.deferred_errors():
-            paths = self.sampler.sample(iteration, block.start, count)
-            check_paths(self.plan, paths, count)
-            canonical = self.plan.visits_linear_graph(paths)
             trajectories = run_forward(
                 self.plan,
                 self.subproblems,
                 self.starts,
-                paths,
+                self.walks.paths(iteration, block),
                 iteration=iteration,
                 first=block.start,
                 entering=self.log.forward_enters,
+                leaders=self.walks.leaders(block),
             )
-        columns = (trajectories.cost, trajectories.paths.lengths, np.full(count, canonical))
-        own = np.stack([column.astype(np.float64) for column in columns], axis=1)
-        gathered = self.collectives.gather(own, self.division.split.counts)
-        upper = spread(gathered[:, 0])
-        lengths, linear = gathered[:, 1].astype(np.int32), bool(gathered[:, 2].all())
-        schedule = self.division.schedule(self.collectives, trajectories.paths, lengths, linear=linear)
-        solves = int(trajectories.paths.lengths.sum())
+        upper, schedule = self.walks.conclude(self.collectives, self.division, trajectories)
+        solves = self.ledger.lp_solves - solved
         self.log.forward_finished(upper, lp_solves=solves, elapsed_s=time.perf_counter() - begin)
         return trajectories, schedule, upper
 
