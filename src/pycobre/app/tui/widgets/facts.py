@@ -196,5 +196,8 @@ class Now(Rows):
         if status.state in ("finished", "interrupted"):
             reason = str((status.result or {}).get("termination_reason", "")).replace("_", " ")
             role = STATE_ROLES[status.state]
-            return [(f"{status.state:<12}", role), (f"stopped by {reason}" if reason else "", "text")]
+            said = f"stopped by {reason}" if reason else ""
+            if status.state == "interrupted":
+                said = "as asked, after a checkpoint; --resume continues"
+            return [(f"{status.state:<12}", role), (said, "text")]
         return [(f"{line.phase:<12}", "quiet"), ("between two passes", "quiet")]
