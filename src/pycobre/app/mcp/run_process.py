@@ -50,9 +50,9 @@ def main() -> int:
 
 def _run(order: dict[str, Any]) -> None:
     from pycobre.app.build_request import build_request
-    from pycobre.app.run import run_request, waiting_workers
+    from pycobre.app.run import Execution
 
-    with waiting_workers("auto", order["workers"]) as group:
+    with Execution("auto", order["workers"]) as run:
         request = build_request(
             order["case"],
             order["overrides"],
@@ -63,7 +63,7 @@ def _run(order: dict[str, Any]) -> None:
             run_id=order["run"],
             emit_events=False,
         )
-        run_request(request, "auto", order["workers"], None, group)
+        run.drive(request)
 
 
 def _follow(incoming: BinaryIO) -> None:
