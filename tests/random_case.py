@@ -54,6 +54,8 @@ FEATURES = (
     "tables",
     "by_block",
     "block_costs",
+    "merged",
+    "families",
     "wild",
     "fitted",
     "travel",

@@ -10,7 +10,7 @@ from small_case import LONG_AGO, stages
 
 from pycobre.hydro.model import constraints as con
 from pycobre.hydro.model.horizon import CVaR, CVaRParameters, Stage, StateVariables
-from pycobre.hydro.model.production import FphaConfig, StageRange, StageRangeProduction
+from pycobre.hydro.model.production import AngleReduction, FphaConfig, StageRange, StageRangeProduction
 from pycobre.hydro.model.system import (
     Bus,
     ConstantEfficiency,
@@ -41,7 +41,7 @@ class DrawnSystem:
 
     def __init__(self, seed: int, features: frozenset[str], count: int, openings: int, plants: int) -> None:
         self.rng = np.random.default_rng(seed)
-        self.has = features
+        self.has = features | ({"fitted"} if features & {"merged", "families"} else set())
         hours = self.numbers(60.0, 300.0, 3 if "blocks" in features else 1)
         risk = CVaR(cvar=CVaRParameters(alpha=0.45, lambda_=0.35)) if "cvar" in features else "expectation"
         self.stages: tuple[Stage, ...] = stages(
@@ -245,7 +245,29 @@ class DrawnSystem:
                 height_m=np.tile([300.0, 306.0, 312.0, 320.0, 330.0], len(self.plants)),
                 area_km2=np.concatenate([np.sort(self.array(1.0, 12.0, volumes.size)) for _ in self.plants]),
             )
+        if "merged" in self.has:
+            system["fpha_plane_reduction"] = AngleReduction(tolerance_deg=self.number(2.0, 20.0))
+        if "families" in self.has:
+            system["tailrace_curves"] = self.families()
         return system
+
+    def families(self) -> con.TailraceCurves:
+        """Of the first plant, one of two pieces and one of one, around the level of the second plant's tank."""
+        first, slope, bend, most = 225.0, self.number(0.05, 0.2), -0.0004, 40.0
+        start = first + slope * most + bend * most**2
+        return con.TailraceCurves(
+            hydro_id=(0, 0, 0),
+            family_id=(1, 1, 2),
+            segment_id=(1, 2, 1),
+            downstream_reference_level_m=(300.0, 300.0, 310.0),
+            outflow_min_m3s=(0.0, most, 0.0),
+            outflow_max_m3s=(most, 900.0, 700.0),
+            coefficient_0=(first, start - 0.03 * most, self.number(227.0, 231.0)),
+            coefficient_1=(slope, 0.03, self.number(0.02, 0.1)),
+            coefficient_2=(bend, 0.0, -1e-5),
+            coefficient_3=(0.0, 0.0, 1e-8),
+            coefficient_4=(0.0, 0.0, -1e-12),
+        )
 
     def planes(self, plant: Hydro) -> con.FphaPlanes:
         count = 3

@@ -9,6 +9,7 @@ import pytest
 from scipy.optimize import linprog
 from small_case import hydro, one_reservoir
 
+from pycobre._util.arrays import F64
 from pycobre.errors import CaseError
 from pycobre.hydro.build import build_model
 from pycobre.hydro.checks import check_case
@@ -16,7 +17,6 @@ from pycobre.hydro.equations.planes import Head, fitted_planes
 from pycobre.hydro.model.case import Case
 from pycobre.hydro.model.constraints import Geometry
 from pycobre.hydro.model.production import (
-    AngleReduction,
     FittingWindow,
     FphaConfig,
     StageRange,
@@ -65,13 +65,17 @@ def case_of(made: Hydro, config: FphaConfig = COMPUTED, **changes: object) -> Ca
     return one_reservoir(**(values | changes))
 
 
+def planes_of(case: Case, config: FphaConfig = COMPUTED) -> F64:
+    return fitted_planes(case, case.hydros[0], case.stages[0], config)
+
+
 def head_of(made: Hydro) -> Head:
     return Head(made, tuple(VOLUME.tolist()), tuple(HEIGHT.tolist()))
 
 
 def test_a_flat_tailrace_gives_a_plane_for_every_piece_of_the_geometry() -> None:
     """At full flow power is concave in volume, at none it is 0: each piece spans a plane with the line Q = 0."""
-    planes = fitted_planes(case_of(plant()), plant(), COMPUTED)
+    planes = planes_of(case_of(plant()), COMPUTED)
     power = K * 50.0 * (HEIGHT - 300.0)
     steep = np.append(np.diff(power) / np.diff(VOLUME), 0.0)
     by_flow = (power - steep * VOLUME) / 50.0
@@ -98,7 +102,7 @@ def test_the_planes_are_the_least_concave_majorant(slope: float, bend: float) ->
     v, q = (g.reshape(-1) for g in np.meshgrid(np.linspace(0, 200, 4), np.linspace(0, 50, 6), indexing="ij"))
     power = head.power(v, q, np.zeros_like(v))
     assert power.max() == 30.0
-    planes = fitted_planes(case_of(made), made, config)
+    planes = planes_of(case_of(made), config)
     draw = np.random.default_rng(1)
     points = np.stack([draw.uniform(0, 200, 30), draw.uniform(0, 50, 30)], axis=1)
     majorant = []
@@ -113,10 +117,18 @@ def test_the_planes_are_the_least_concave_majorant(slope: float, bend: float) ->
 
 
 def test_spilled_water_takes_away_what_it_raises_the_tailrace() -> None:
-    planes = fitted_planes(case_of(plant(0.1)), plant(0.1), COMPUTED)
+    planes = planes_of(case_of(plant(0.1)), COMPUTED)
     expected = {round(-K * 0.1 * flow, 9) for flow in (12.5, 25.0, 37.5, 50.0)}
     assert {round(value, 9) for value in planes[:, 3].tolist()} == expected
     assert planes[0, 3] == pytest.approx(-K * 0.1 * 50.0)  # the plane of full flow
+
+
+def test_a_plant_at_its_maximum_loses_by_spilling_as_one_without() -> None:
+    """As in Cobre 0.18.0: planes that touch the maximum have the slope in spillage that the water gives them."""
+    made = replace(plant(0.1), generation=replace(plant().generation, max_generation_mw=34.0))
+    planes = planes_of(case_of(made))
+    cut_off = planes[planes[:, 0] > 20.0]
+    assert cut_off[0] == pytest.approx([23.983019144, 0.0, 0.188930233, -K * 0.1 * 50.0])
 
 
 def test_other_curves_losses_and_windows() -> None:
@@ -136,14 +148,14 @@ def test_other_curves_losses_and_windows() -> None:
         FittingWindow(volume_min_percentile=0.25, volume_max_percentile=0.75),
     ):
         config = FphaConfig(source="computed", fitting_window=window, volume_discretization_points=3)
-        planes = fitted_planes(case_of(plant()), plant(), config)
+        planes = planes_of(case_of(plant()), config)
         assert len(planes) == 3  # two pieces of the window, and its highest level
 
 
 def test_a_study_generates_within_its_fitted_planes() -> None:
     study = build_model(case_of(plant(0.1)))
     rows = [name for name in study.lps[0].template.row_names if name.startswith("production[")]
-    assert len(rows) == len(fitted_planes(study.case, study.case.hydros[0], COMPUTED))
+    assert len(rows) == len(planes_of(study.case, COMPUTED))
 
 
 def test_what_planes_need_is_named() -> None:
@@ -152,14 +164,9 @@ def test_what_planes_need_is_named() -> None:
     assert any("whose FPHA planes are computed has a geometry" in text for text in found)
     assert any("no tailrace, no efficiency" in text for text in found)
     with pytest.raises(CaseError, match="expected tailrace, hydraulic_losses and efficiency"):
-        fitted_planes(case_of(bare), bare, COMPUTED)
+        planes_of(case_of(bare), COMPUTED)
     with pytest.raises(CaseError, match="expected the geometry from which its FPHA planes are computed"):
-        fitted_planes(case_of(plant(), geometry=Geometry.empty()), plant(), COMPUTED)
+        planes_of(case_of(plant(), geometry=Geometry.empty()), COMPUTED)
     coarse = FphaConfig(source="computed", volume_discretization_points=1)
     texts = [str(finding) for finding in check_case(case_of(plant(), coarse))]
     assert any("a grid has at least two points" in text for text in texts)
-
-
-def test_merging_planes_is_refused_by_name() -> None:
-    case = case_of(plant(), fpha_plane_reduction=AngleReduction(tolerance_deg=1.0))
-    assert any("merging of computed FPHA planes is not supported yet" in str(f) for f in check_case(case))

@@ -117,7 +117,6 @@ def test_no_published_file_is_unknown() -> None:
     assert {FILES.get(name, f"system/{name}.json") for name in published_schemas()} <= known
 
 
-_COMPUTED = "of merging planes, which is refused, and of reports of stored energy"
 _FITTED = "where planes were fitted; they hold everywhere"
 _CALENDAR = "stages say themselves which season they are in"
 
@@ -130,7 +129,7 @@ KEPT = {
     "reference_outflow_m3s": "of reports of stored energy",
     **dict.fromkeys(("month_end", "day_start", "day_end"), _CALENDAR),
     **dict.fromkeys(("valid_v_min_hm3", "valid_v_max_hm3", "valid_q_max_m3s"), _FITTED),
-    **dict.fromkeys(("fpha_plane_reduction", "tolerance_deg", "tolerance_pct", "n_samples"), _COMPUTED),
+    "segment_id": "tells rows apart",
 }
 
 #: Parts of settings that are refused, or said to have no effect, as a whole.

@@ -2,7 +2,7 @@
 
 registry                        the list of checks and how they run
 references · coverage · scenarios · generic · history · seasons · graph  nothing missing
-physical · limits · magnitudes · phases · plausible  sensible numbers
+physical · limits · magnitudes · phases · planes · plausible  sensible numbers
 enumeration                     how many paths there are
 support · no_effect             what is not modelled, and what changes nothing
 
@@ -26,6 +26,7 @@ from pycobre.hydro.checks import (  # noqa: F401  (they register)
     no_effect,
     phases,
     physical,
+    planes,
     plausible,
     references,
     scenarios,

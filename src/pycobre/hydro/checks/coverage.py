@@ -17,7 +17,6 @@ from pycobre.hydro.model.production import (
     SeasonModel,
     StageRange,
     StageRangeProduction,
-    fits_planes,
 )
 from pycobre.hydro.model.scenarios import (
     ArCoefficients,
@@ -32,7 +31,6 @@ from pycobre.hydro.model.table import NO_ID
 
 COVERAGE = Layer.COVERAGE
 FITTED = "computed fpha"
-GRIDS = tuple(f"{of}_discretization_points" for of in ("volume", "turbine", "spillage"))
 
 
 @check
@@ -205,50 +203,6 @@ def _model_of(
 def _kind(chosen: StageRange | SeasonModel) -> str:
     computed = chosen.fpha_config is not None and chosen.fpha_config.source == "computed"
     return FITTED if chosen.model == "fpha" and computed else str(chosen.model)
-
-
-@check
-def heads_of_fitted_planes(
-    hydros: tuple[Hydro, ...], production_models: tuple[ProductionModel, ...], geometry: Geometry
-) -> Findings:
-    """Planes are computed from a geometry, and from what is between its level and the turbines."""
-    fitted = {model.hydro_id for model in production_models if fits_planes(model)}
-    for hydro in hydros:
-        if hydro.id not in fitted:
-            continue
-        needed = ("tailrace", "hydraulic_losses", "efficiency")
-        lacking = [name for name in needed if getattr(hydro, name) is None]
-        if np.unique(geometry.volume_hm3[geometry.hydro_id == hydro.id]).size < 2:
-            lacking.append("geometry of two volumes")
-        if lacking:
-            yield error(
-                COVERAGE,
-                "missing_head",
-                "hydros",
-                "a plant whose FPHA planes are computed has a geometry, tailrace, hydraulic_losses and efficiency",
-                entity=f"hydro {hydro.id}",
-                value=f"no {', no '.join(lacking)}",
-                suggestion='Or give planes in system/fpha_hyperplanes.parquet and source "precomputed".',
-            )
-
-
-@check
-def grids_of_fitted_planes(production_models: tuple[ProductionModel, ...]) -> Findings:
-    for model in production_models:
-        spans = model.seasons if isinstance(model, SeasonalProduction) else model.stage_ranges
-        for config in [span.fpha_config for span in spans if span.fpha_config is not None]:
-            for name in GRIDS:
-                points = getattr(config, name)
-                if points is not None and points < 2:
-                    yield error(
-                        COVERAGE,
-                        "grid",
-                        "production_models",
-                        "a grid has at least two points",
-                        where=name,
-                        entity=f"hydro {model.hydro_id}",
-                        value=points,
-                    )
 
 
 @check

@@ -8,7 +8,13 @@ from pycobre.hydro.checks.registry import Findings, check, warning
 from pycobre.hydro.model.config import Config
 from pycobre.hydro.model.findings import Finding, Layer
 from pycobre.hydro.model.initial import InitialConditions
-from pycobre.hydro.model.production import ProductionModel, SeasonalProduction, fits_planes
+from pycobre.hydro.model.production import (
+    DistanceReduction,
+    PlaneReduction,
+    ProductionModel,
+    SeasonalProduction,
+    fits_planes,
+)
 from pycobre.hydro.model.system import Hydro
 
 _LAZY = "An LP takes in the cuts that it violates, so that its size needs no cap; every cut stays in play."
@@ -97,6 +103,24 @@ def fitted_planes(production_models: tuple[ProductionModel, ...]) -> Findings:
                     entity=f"hydro {model.hydro_id}",
                     suggestion="All planes are kept, and spillage has nine points, as in Cobre.",
                 )
+
+
+@check
+def plane_reduction(
+    production_models: tuple[ProductionModel, ...], fpha_plane_reduction: PlaneReduction | None
+) -> Findings:
+    if fpha_plane_reduction is not None and not any(fits_planes(model) for model in production_models):
+        yield _says(
+            "fpha_plane_reduction",
+            "fpha_plane_reduction",
+            suggestion="Planes that are given stay as they are; only computed ones are merged.",
+        )
+    elif isinstance(fpha_plane_reduction, DistanceReduction):
+        yield _says(
+            "fpha_plane_reduction",
+            "n_samples",
+            suggestion="The mean distance is computed exactly; Cobre samples it.",
+        )
 
 
 @check

@@ -158,6 +158,7 @@ def hydro_references(
 
 _TABLES = {
     "geometry": ("hydros", "hydro_id"),
+    "tailrace_curves": ("hydros", "hydro_id"),
     "fpha_planes": ("hydros", "hydro_id"),
     "energy_productivity": ("hydros", "hydro_id"),
     "inflow_stats": ("hydros", "hydro_id"),

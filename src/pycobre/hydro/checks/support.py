@@ -9,7 +9,6 @@ from pycobre.hydro.model.config import Config
 from pycobre.hydro.model.constraints import HydroBounds, SourceBounds
 from pycobre.hydro.model.findings import Finding, Layer
 from pycobre.hydro.model.horizon import PolicyGraph, Stage
-from pycobre.hydro.model.production import AngleReduction, DistanceReduction, ProductionModel, fits_planes
 from pycobre.hydro.model.scenarios import ArCoefficients, SourceStats
 from pycobre.hydro.model.system import Line
 from pycobre.hydro.model.table import NO_ID
@@ -26,20 +25,6 @@ def graphs(policy_graph: PolicyGraph, stages: tuple[Stage, ...]) -> Findings:
     for stage in stages:
         if stage.sampling_method == "selective":
             yield _refuse("stages", "selective sampling is", entity=f"stage {stage.id}")
-
-
-@check
-def merged_planes(
-    production_models: tuple[ProductionModel, ...],
-    fpha_plane_reduction: AngleReduction | DistanceReduction | None,
-) -> Findings:
-    if fpha_plane_reduction is not None and any(fits_planes(model) for model in production_models):
-        yield _refuse(
-            "fpha_plane_reduction",
-            "merging of computed FPHA planes is",
-            where="fpha_plane_reduction",
-            suggestion="Leave it out: all planes are kept.",
-        )
 
 
 @check

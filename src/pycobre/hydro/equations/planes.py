@@ -3,20 +3,24 @@
 Power is 0.00981·efficiency·turbined·head, with head = (level of the reservoir − level of the tailrace) less
 hydraulic losses, and never above the plant's maximum. Over a grid of volumes and flows without spillage its least
 concave majorant has finitely many planes, and one factor for all of them fits the grid best. What spilled
-water takes away, since it raises the tailrace, is a straight line through powers at the plane's largest flow.
+water takes away, since it raises the tailrace, is a straight line through powers at the plane's largest flow, as if
+the plant had no maximum.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 
 from pycobre._util.arrays import F64
 from pycobre.errors import CaseError
+from pycobre.hydro.equations.plane_reduction import Reach, reduced
+from pycobre.hydro.equations.tailrace import Families, families_of, tailrace_level
 from pycobre.hydro.model.case import Case
-from pycobre.hydro.model.production import FittingWindow, FphaConfig
-from pycobre.hydro.model.system import FactorLosses, Hydro, PolynomialTailrace
+from pycobre.hydro.model.horizon import Stage
+from pycobre.hydro.model.production import FittingWindow, FphaConfig, PlaneReduction
+from pycobre.hydro.model.system import FactorLosses, Hydro
 
 __all__ = ["Head", "fitted_planes"]
 
@@ -33,7 +37,7 @@ FLAT = 1e-9  # planes that differ by less, relative to their size, are one
 class Head:
     """What a plant's power is for given volume, turbined and spilled flow."""
 
-    def __init__(self, hydro: Hydro, volume: Curve, height: Curve) -> None:
+    def __init__(self, hydro: Hydro, volume: Curve, height: Curve, families: Families | None = None) -> None:
         self._volume, self._height = np.array(volume), np.array(height)
         if not self._volume.size:
             raise CaseError(
@@ -45,7 +49,9 @@ class Head:
                 f"system/hydros.json: hydro {hydro.id} ({hydro.name}): expected tailrace, hydraulic_losses and "
                 "efficiency, from which its FPHA planes are computed, got not all of them. Add them, or give planes."
             )
-        self._tail, self._losses = hydro.tailrace, hydro.hydraulic_losses
+        tail = hydro.tailrace
+        self._level = partial(tailrace_level, tail) if families is None else families.level
+        self._losses = hydro.hydraulic_losses
         self._factor = GRAVITY * hydro.efficiency.value
         self._most = hydro.generation.max_generation_mw
 
@@ -56,35 +62,37 @@ class Head:
 
     def power(self, volume: F64, turbined: F64, spilled: F64) -> F64:
         """MW, within the plant's maximum."""
+        return np.minimum(self.unlimited(volume, turbined, spilled), self._most)
+
+    def unlimited(self, volume: F64, turbined: F64, spilled: F64) -> F64:
+        """MW that the water has."""
         gross = np.interp(volume, self._volume, self._height) - self._level(turbined + spilled)
         if isinstance(self._losses, FactorLosses):
             net = gross * (1.0 - self._losses.value)
         else:
             net = gross - self._losses.value_m
-        power: F64 = np.clip(self._factor * turbined * net, 0.0, self._most)
+        power: F64 = np.maximum(self._factor * turbined * net, 0.0)
         return power
 
-    def _level(self, outflow: F64) -> F64:
-        """Of the tailrace."""
-        level: F64
-        if isinstance(self._tail, PolynomialTailrace):
-            level = np.polynomial.polynomial.polyval(outflow, np.array(self._tail.coefficients))
-            return level
-        points = sorted((p.outflow_m3s, p.height_m) for p in self._tail.points)
-        level = np.interp(outflow, *np.array(points).T)
-        return level
 
-
-def fitted_planes(case: Case, hydro: Hydro, config: FphaConfig) -> F64:
+def fitted_planes(case: Case, hydro: Hydro, stage: Stage, config: FphaConfig) -> F64:
     """Rows (γ0, γv, γq, γs), the steepest in volume first."""
     rows = case.geometry.hydro_id == hydro.id
     volume, height = case.geometry.volume_hm3[rows], case.geometry.height_m[rows]
-    return _fitted(hydro, config, tuple(volume.tolist()), tuple(height.tolist()))
+    curves = tuple(volume.tolist()), tuple(height.tolist()), families_of(case, hydro, stage)
+    return _fitted(hydro, config, case.fpha_plane_reduction, *curves)
 
 
 @lru_cache(maxsize=4096)  # every stage asks for the same planes
-def _fitted(hydro: Hydro, config: FphaConfig, volume_hm3: Curve, height_m: Curve) -> F64:
-    head = Head(hydro, volume_hm3, height_m)
+def _fitted(
+    hydro: Hydro,
+    config: FphaConfig,
+    reduction: PlaneReduction | None,
+    volume_hm3: Curve,
+    height_m: Curve,
+    families: Families | None,
+) -> F64:
+    head = Head(hydro, volume_hm3, height_m, families)
     low, high = _window(head, hydro, config.fitting_window)
     most = hydro.generation.max_turbined_m3s
     volume = np.linspace(low, high, config.volume_discretization_points or POINTS)
@@ -95,8 +103,11 @@ def _fitted(hydro: Hydro, config: FphaConfig, volume_hm3: Curve, height_m: Curve
     above = (planes[:, :1] + planes[:, 1:2] * v + planes[:, 2:] * q).min(axis=0)
     scale = float((power * above).sum() / (above * above).sum()) if above.any() else 1.0
     spilled = np.linspace(0.0, SPILLED * most, SPILLED_POINTS)
-    slopes = [_slope(spilled, head.power(v[i], q[i], spilled)) for i in at]
+    slopes = [_slope(spilled, head.unlimited(v[i], q[i], spilled)) for i in at]
     fitted = np.column_stack([planes * scale, slopes])
+    if reduction is not None:
+        greatest = float(head.unlimited(v, q, np.zeros_like(v)).max())
+        fitted = reduced(fitted, reduction, Reach(low, high, most, greatest))
     fitted.setflags(write=False)
     return fitted
 
@@ -123,6 +134,17 @@ def _window(head: Head, hydro: Hydro, window: FittingWindow | None) -> tuple[flo
     return low, high
 
 
+def _through_corners(v: F64, q: F64, power: F64) -> F64:
+    """The plane through the powers at the least volume and flow, the greatest volume, and the greatest flow."""
+    origin, far, deep = (
+        int(np.flatnonzero((v == level) & (q == flow))[0])
+        for level, flow in ((v.min(), q.min()), (v.min(), q.max()), (v.max(), q.min()))
+    )
+    by_volume = (power[deep] - power[origin]) / np.ptp(v)
+    by_flow = (power[far] - power[origin]) / (np.ptp(q) or 1.0)
+    return np.array([power[origin] - by_volume * v.min() - by_flow * q.min(), by_volume, by_flow])
+
+
 def _majorant(v: F64, q: F64, power: F64) -> tuple[F64, list[int]]:
     """Planes (constant, by volume, by flow) of the least concave function above the points.
 
@@ -134,6 +156,9 @@ def _majorant(v: F64, q: F64, power: F64) -> tuple[F64, list[int]]:
         best = int(np.argmax(power))
         return np.array([[0.0, 0.0, power[best] / q[best] if q[best] > 0.0 else 0.0]]), [best]
     size = np.array([np.ptp(v), np.ptp(q) or 1.0, np.ptp(power) or 1.0])
+    even = _through_corners(v, q, power)
+    if np.abs(even[0] + even[1] * v + even[2] * q - power).max() <= FLAT * size[2]:
+        return even[None], [int(np.argmax(q + v / size[0]))]
     hull = ConvexHull(np.stack([v, q, power], axis=1) / size)
     planes: list[F64] = []
     at: list[int] = []

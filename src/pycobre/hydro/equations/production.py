@@ -58,7 +58,7 @@ def _production(case: Case, entry: ProductionModel | None, hydro: Hydro, stage: 
     if model == "fpha":
         config = None if isinstance(chosen, str) else chosen.fpha_config
         if config is not None and config.source == "computed":
-            return Production(None, fitted_planes(case, hydro, config))
+            return Production(None, fitted_planes(case, hydro, stage, config))
         return Production(None, _planes(case, hydro, stage))
     given = None if isinstance(chosen, str) else chosen.productivity_mw_per_m3s
     value = table_value(case.energy_productivity, hydro, stage, EQUIVALENT) if given is None else given

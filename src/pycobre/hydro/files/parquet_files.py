@@ -120,7 +120,7 @@ def dump_parquet(table: Table) -> bytes:
     for f in fields(table):
         values = getattr(table, f.name)
         empty = np.isnan(values) if f.metadata["dtype"] == "float64" else values == f.metadata["null"]
-        if f.metadata["optional"] and np.all(empty):
+        if f.metadata["optional"] and np.all(empty) and not f.metadata.get("always"):
             continue
         mask = empty if f.metadata["optional"] else None
         stored = f.metadata.get("stored", f.metadata["dtype"])

@@ -21,7 +21,6 @@ __all__ = ["load_case", "read_case_files", "read_directory", "validate", "valida
 
 UNSUPPORTED_FILES = {
     "post_study_stages.json": "post-study stages",
-    "system/tailrace_curves.parquet": "tailrace curve families",
     "constraints/exchange_factors.json": "exchange factors",
 }
 #: What converters of decks leave beside a case: where it came from.

@@ -76,6 +76,7 @@ class Case:
         "system/hydro_production_models.json", "fpha_plane_reduction", default=None, optional=True
     )
     geometry: con.Geometry = table("system/hydro_geometry.parquet", con.Geometry)
+    tailrace_curves: con.TailraceCurves = table("system/tailrace_curves.parquet", con.TailraceCurves)
     fpha_planes: con.FphaPlanes = table("system/fpha_hyperplanes.parquet", con.FphaPlanes)
     energy_productivity: con.EnergyProductivity = table(
         "system/hydro_energy_productivity.parquet", con.EnergyProductivity

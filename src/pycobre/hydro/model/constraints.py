@@ -27,6 +27,7 @@ __all__ = [
     "Slack",
     "SourceBounds",
     "SourcePenaltyTable",
+    "TailraceCurves",
     "ThermalBounds",
     "UnitGroupBounds",
 ]
@@ -180,6 +181,27 @@ class Geometry(Table):
 
 
 @frozen(eq=False, kw_only=True)
+class TailraceCurves(Table):
+    """Level of the tailrace by outflow q: Σ coefficient_i·qⁱ from `outflow_min_m3s` to `outflow_max_m3s`.
+
+    The segments of a family follow each other; a family holds for one level of the reservoir below.
+    """
+
+    KEY: ClassVar = ("hydro_id", "family_id", "segment_id")
+    hydro_id: I32 = ids()
+    family_id: I32 = ids()
+    segment_id: I32 = ids()
+    outflow_min_m3s: F64 = floats()
+    outflow_max_m3s: F64 = floats()
+    coefficient_0: F64 = floats()
+    coefficient_1: F64 = floats()
+    coefficient_2: F64 = floats()
+    coefficient_3: F64 = floats()
+    coefficient_4: F64 = floats()
+    downstream_reference_level_m: F64 = floats(optional=True, always=True)
+
+
+@frozen(eq=False, kw_only=True)
 class FphaPlanes(Table):
     """generation ≤ kappa·gamma_0 + gamma_v·(mean volume) + gamma_q·turbined + gamma_s·spilled.
 
@@ -206,7 +228,7 @@ class EnergyProductivity(Table):
 
     KEY: ClassVar = ("hydro_id", "stage_id")
     hydro_id: I32 = ids()
-    stage_id: I32 = ids(optional=True)
+    stage_id: I32 = ids(optional=True, always=True)
     equivalent_productivity_mw_per_m3s: F64 = floats(optional=True)
     reference_outflow_m3s: F64 = floats(optional=True)
     specific_productivity_mw_per_m3s_per_m: F64 = floats(optional=True)

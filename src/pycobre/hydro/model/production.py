@@ -105,3 +105,6 @@ class DistanceReduction:
     tolerance_pct: float
     n_samples: int
     method: Literal["distance"] = "distance"
+
+
+PlaneReduction = AngleReduction | DistanceReduction

@@ -22,9 +22,14 @@ NO_ID = -(2**31)
 """An id column's null."""
 
 
-def ids(*, optional: bool = False) -> Any:
-    """A column of integers; optional ones may be absent or hold nulls (`NO_ID`)."""
-    return field(default=None, metadata={"dtype": "int32", "optional": optional, "null": NO_ID})
+def ids(*, optional: bool = False, always: bool = False) -> Any:
+    """A column of integers; optional ones may be absent or hold nulls (`NO_ID`).
+
+    Columns of nulls are not written, but for those that are `always` there (Cobre wants them).
+    """
+    return field(
+        default=None, metadata={"dtype": "int32", "optional": optional, "null": NO_ID, "always": always}
+    )
 
 
 def counts() -> Any:
@@ -34,9 +39,11 @@ def counts() -> Any:
     )
 
 
-def floats(*, optional: bool = False) -> Any:
-    """A column of numbers; optional ones may be absent or hold nulls (NaN)."""
-    return field(default=None, metadata={"dtype": "float64", "optional": optional, "null": np.nan})
+def floats(*, optional: bool = False, always: bool = False) -> Any:
+    """A column of numbers; optional ones may be absent or hold nulls (NaN); `always` as for ids."""
+    return field(
+        default=None, metadata={"dtype": "float64", "optional": optional, "null": np.nan, "always": always}
+    )
 
 
 def dates() -> Any:
