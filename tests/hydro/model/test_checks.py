@@ -9,9 +9,18 @@ import numpy as np
 import pytest
 from small_case import LONG_AGO, bus, config, hydro, inflows, one_reservoir, stages, thermal
 
+from pycobre.app import train
 from pycobre.errors import CaseError
 from pycobre.hydro.checks import check_case, require_sound
-from pycobre.hydro.model.config import GapRule, PolicyBoundary, PolicyConfig
+from pycobre.hydro.model.config import (
+    ClassScheme,
+    FileOpenings,
+    GapRule,
+    PolicyBoundary,
+    PolicyConfig,
+    ScenarioSource,
+    UpperBoundEvaluation,
+)
 from pycobre.hydro.model.constraints import HydroBounds
 from pycobre.hydro.model.findings import Severity
 from pycobre.hydro.model.horizon import PolicyGraph, Transition
@@ -20,8 +29,38 @@ from pycobre.hydro.model.scenarios import (
     CorrelationEntity,
     CorrelationGroup,
     CorrelationProfile,
+    NoiseOpenings,
 )
 from pycobre.hydro.model.system import AnticipatedStages, Filling, Line, LineCapacity, Reservoir
+
+
+def test_openings_from_a_file_may_have_been_selected() -> None:
+    """As in Cobre 0.18.0: the bound is that of the same openings under another name."""
+    number = np.arange(2)
+    openings = NoiseOpenings(
+        stage_id=number, opening_index=0 * number, entity_index=0 * number, value=np.array([0.5, -0.5])
+    )
+    from_file = config(scenario_source=ScenarioSource(openings=FileOpenings()))
+    bounds = []
+    for method in ("saa", "selective"):
+        periods = stages(2, sampling_method=method)
+        case = one_reservoir(
+            periods,
+            config=from_file,
+            noise_openings=openings,
+            inflow_stats=inflows(periods, {0: (20.0, 4.0)}),
+        )
+        bounds.append(train(case).final_lower_bound)
+    assert bounds[0] == bounds[1]
+
+
+def test_an_upper_bound_by_inner_approximation_is_said_to_have_no_effect() -> None:
+    wanted = replace(config(), upper_bound_evaluation=UpperBoundEvaluation(enabled=True))
+    found = [str(finding) for finding in check_case(one_reservoir(config=wanted))]
+    assert found == [
+        "warning [no_effect] config.json: upper_bound_evaluation: the setting has no effect here. No upper bound is "
+        "computed by inner approximation, and Cobre shows none either."
+    ]
 
 
 def test_a_sound_case_has_no_findings() -> None:
@@ -75,6 +114,16 @@ ERRORS: list[tuple[dict[str, Any], str]] = [
     ),
     ({"policy_graph": graph(annual_discount_rate=-0.1)}, "a discount rate is not negative, got -0.1"),
     ({"policy_graph": graph(type="cyclic")}, "cyclic horizons are not supported yet"),
+    (
+        {"stages": stages(2, sampling_method="selective")},
+        "stage 1: selective sampling without openings from a file is not supported yet. Give "
+        'scenarios/noise_openings.parquet, and scenario_source.openings the source "file".',
+    ),
+    (
+        {"config": config(scenario_source=ScenarioSource(load=ClassScheme(scheme="historical"), seed=1))},
+        "training.scenario_source.load: historical scenarios of load are not supported yet. A case has a history of "
+        'inflows only: give scenarios/external_load_scenarios.parquet and the scheme "external".',
+    ),
     (
         {"policy_graph": graph(transitions=(Transition(source_id=0, target_id=1, probability=0.5),))},
         "transition 0 → 1: without nodes, a transition leads to the next stage with probability 1, got",

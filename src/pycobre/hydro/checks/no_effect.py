@@ -106,6 +106,16 @@ def fitted_planes(production_models: tuple[ProductionModel, ...]) -> Findings:
 
 
 @check
+def inner_approximation(config: Config) -> Findings:
+    if config.upper_bound_evaluation.enabled:
+        yield _says(
+            "config",
+            "upper_bound_evaluation",
+            suggestion="No upper bound is computed by inner approximation, and Cobre shows none either.",
+        )
+
+
+@check
 def plane_reduction(
     production_models: tuple[ProductionModel, ...], fpha_plane_reduction: PlaneReduction | None
 ) -> Findings:

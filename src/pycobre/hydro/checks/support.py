@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pycobre.hydro.checks.registry import Findings, check, error, warning
-from pycobre.hydro.model.config import Config
+from pycobre.hydro.model.config import Config, FileOpenings
 from pycobre.hydro.model.constraints import HydroBounds, SourceBounds
 from pycobre.hydro.model.findings import Finding, Layer
 from pycobre.hydro.model.horizon import PolicyGraph, Stage
@@ -19,29 +19,42 @@ def _refuse(section: str, what: str, **more: object) -> Finding:
 
 
 @check
-def graphs(policy_graph: PolicyGraph, stages: tuple[Stage, ...]) -> Findings:
+def graphs(policy_graph: PolicyGraph) -> Findings:
     if policy_graph.type == "cyclic":
         yield _refuse("policy_graph", "cyclic horizons are", where="policy_graph.type")
+
+
+@check
+def selective(stages: tuple[Stage, ...], config: Config) -> Findings:
+    """Openings that somebody selected come from a file; nobody knows by what rule to draw them."""
+    source = config.training.scenario_source
+    if source is not None and isinstance(source.openings, FileOpenings):
+        return
     for stage in stages:
         if stage.sampling_method == "selective":
-            yield _refuse("stages", "selective sampling is", entity=f"stage {stage.id}")
+            yield _refuse(
+                "stages",
+                "selective sampling without openings from a file is",
+                entity=f"stage {stage.id}",
+                suggestion='Give scenarios/noise_openings.parquet, and scenario_source.openings the source "file".',
+            )
 
 
 @check
 def algorithm(config: Config) -> Findings:
     if config.policy.boundary is not None:
         yield _refuse("config", "boundary policies of other studies are", where="policy.boundary")
-    if config.upper_bound_evaluation.enabled:
-        yield _refuse(
-            "config", "upper bounds by inner approximation are", where="upper_bound_evaluation.enabled"
-        )
     for where in ("training", "simulation"):
         source = getattr(config, where).scenario_source
         for name in ("load", "ncs"):
             scheme = getattr(source, name, None)
             if scheme is not None and scheme.scheme == "historical":
                 yield _refuse(
-                    "config", f"historical scenarios of {name} are", where=f"{where}.scenario_source.{name}"
+                    "config",
+                    f"historical scenarios of {name} are",
+                    where=f"{where}.scenario_source.{name}",
+                    suggestion="A case has a history of inflows only: give "
+                    f'scenarios/external_{name}_scenarios.parquet and the scheme "external".',
                 )
 
 

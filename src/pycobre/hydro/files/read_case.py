@@ -23,6 +23,10 @@ UNSUPPORTED_FILES = {
     "post_study_stages.json": "post-study stages",
     "constraints/exchange_factors.json": "exchange factors",
 }
+INSTEAD = {
+    "constraints/exchange_factors.json": "Give limits by block_id in constraints/line_bounds.parquet, and remove it."
+}
+"""What serves for a file that is not read."""
 #: What converters of decks leave beside a case: where it came from.
 BESIDE_A_CASE = {"conversion_manifest.json"}
 LARGEST_FILE = 4 << 30
@@ -219,7 +223,8 @@ def _unknown_file(file: str, files: Mapping[str, bytes]) -> Finding:
     """
     if file in UNSUPPORTED_FILES:
         rule = f"{UNSUPPORTED_FILES[file]} are not supported yet"
-        return Finding(kind="unsupported", layer=Layer.SUPPORT, file=file, rule=rule)
+        hint = INSTEAD.get(file, "")
+        return Finding(kind="unsupported", layer=Layer.SUPPORT, file=file, rule=rule, suggestion=hint)
     folder, _, name = file.rpartition("/")
     known_files = {each.file for each in SECTIONS.values()}
     siblings = {known.rpartition("/")[2]: known for known in known_files if known not in files}
