@@ -13,6 +13,7 @@ import pytest
 from run_helpers import options, problem
 
 import pycobre
+from pycobre.app.cli import main
 from pycobre.app.results import list_runs
 from pycobre.app.results.event_log import event_schema, read_events
 from pycobre.app.results.lock import DirectoryLock, owner_of
@@ -107,6 +108,27 @@ def test_results_from_before_there_were_records_are_moved_too(tmp_path: Path) ->
     (name, found), _ = list_runs(tmp_path)
     assert name.endswith("-unrecorded")
     assert found.metadata["policy_digest"] == first.policy_digest
+
+
+def test_earlier_runs_are_removed_when_that_is_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for seed in range(4):
+        pycobre.train(problem(), {"iteration_limit": 1, "seed": seed}, output=tmp_path)
+    names = [name for name, _ in list_runs(tmp_path)]
+    assert len(names) == 4  # nothing removes them by itself
+    lock = DirectoryLock(tmp_path)
+    assert main(["runs", str(tmp_path), "--keep", "1"]) == 2
+    assert "expected a directory that no run writes to" in capsys.readouterr().err
+    lock.release()
+    assert main(["runs", str(tmp_path), "--keep", "-1"]) == 1
+    assert "--keep: expected at least 0, got -1." in capsys.readouterr().err
+    assert main(["runs", str(tmp_path), "--keep", "1"]) == 0
+    assert capsys.readouterr().out.startswith(f"removed: {names[0]}, {names[1]}\n")
+    assert [name for name, _ in list_runs(tmp_path)] == names[2:]
+    assert main(["runs", str(tmp_path), "--keep", "0"]) == 0
+    assert [path.name for path in (tmp_path / "previous").iterdir()] == []
+    assert pycobre.open_results(tmp_path).metadata["iterations"] == 1
 
 
 def test_what_is_not_of_a_run_stays(tmp_path: Path) -> None:

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from pycobre._util import container
 from pycobre.comm import LocalBackend
@@ -178,3 +180,89 @@ def test_rows_of_another_kind_are_refused(tmp_path):
     assert (
         cut_log.append(tmp_path, grown, {"a": np.zeros((4, 5))}) is grown
     )  # nothing new: nothing is written
+
+
+@pytest.fixture(scope="module")
+def undamaged(tmp_path_factory):
+    """Checkpoints of four iterations, the newest three kept, and what each of them holds."""
+    directory = tmp_path_factory.mktemp("undamaged")
+    run(directory, 4)
+    files = {path.name: path.read_bytes() for path in directory.iterdir()}
+    states = {}
+    for path in sorted(directory.glob("*.cobre")):
+        states[int(path.stem)] = checkpoint.pack_checkpoint(read_checkpoint(path))
+    assert sorted(states) == [2, 3, 4]
+    return files, states
+
+
+def read_damaged(directory, files, states, name, data):
+    """What is read where one file is damaged: one of the states as it was, or nothing; never anything else."""
+    for other, content in files.items():
+        (directory / other).write_bytes(data if other == name else content)
+    try:
+        state, _ = latest(directory)
+    except PolicyError:
+        return None
+    assert checkpoint.pack_checkpoint(state) == states[state.iteration]
+    return state.iteration
+
+
+@given(st.data())
+@settings(max_examples=150)
+def test_a_flipped_bit_anywhere_is_never_accepted(undamaged, tmp_path_factory, data):
+    files, states = undamaged
+    name = data.draw(st.sampled_from(sorted(files)))
+    content = bytearray(files[name])
+    at = data.draw(st.integers(0, len(content) - 1))
+    content[at] ^= 1 << data.draw(st.integers(0, 7))
+    found = read_damaged(tmp_path_factory.mktemp("flipped"), files, states, name, bytes(content))
+    if name == "00000004.cobre":
+        assert found == 3
+    elif name.endswith(".cobre"):
+        assert found == 4
+    else:
+        assert found != 4  # the newest refers to every byte of the log
+
+
+@given(st.data())
+@settings(max_examples=100)
+def test_a_file_that_was_cut_off_anywhere_is_never_accepted(undamaged, tmp_path_factory, data):
+    files, states = undamaged
+    name = data.draw(st.sampled_from(sorted(files)))
+    size = data.draw(st.integers(0, len(files[name]) - 1))
+    found = read_damaged(tmp_path_factory.mktemp("cut"), files, states, name, files[name][:size])
+    assert found == (4 if name in ("00000002.cobre", "00000003.cobre") else found)
+    assert name != "00000004.cobre" or found == 3
+
+
+@pytest.mark.parametrize("survives", ["nothing", "half", "all but the last byte", "all"])
+def test_a_writer_killed_while_it_appends_costs_nothing(undamaged, tmp_path, monkeypatch, survives):
+    """Whatever part of a segment is on the disk: the checkpoints before it count, and resuming goes on from them."""
+    files, _ = undamaged
+    for name, content in files.items():
+        (tmp_path / name).write_bytes(content)
+
+    class Killed(BaseException):
+        pass
+
+    def append(path, at, data):
+        size = {
+            "nothing": 0,
+            "half": len(data) // 2,
+            "all but the last byte": len(data) - 1,
+            "all": len(data),
+        }
+        with path.open("r+b") as file:
+            file.truncate(at)
+            file.seek(at)
+            file.write(data[: size[survives]])
+        raise Killed
+
+    state, _ = latest(tmp_path)
+    with monkeypatch.context() as patched:
+        patched.setattr(cut_log, "append_durably", append)
+        with pytest.raises(Killed):
+            run(tmp_path, 6, state)
+    state, faults = latest(tmp_path)
+    assert (state.iteration, faults) == (4, [])
+    assert run(tmp_path, 6, state).policy.digest == run(tmp_path / "whole", 6).policy.digest

@@ -7,9 +7,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pycobre.app.results.directory import Results, list_runs
+from pycobre.app.results.directory import Results, list_runs, remove_earlier_runs
 from pycobre.app.results.layout import RECORD, default_output
 from pycobre.app.wording import amount
+from pycobre.errors import OptionError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -17,6 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "directory", metavar="DIR", nargs="?", type=Path, default=Path(), help="result or case directory (.)"
     )
     parser.add_argument("--format", choices=("human", "json"), default="human", help="output format")
+    parser.add_argument(
+        "--keep", type=int, metavar="N", help="first remove all but the newest N of the earlier runs"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -24,6 +28,12 @@ def run(arguments: argparse.Namespace) -> int:
     root: Path = arguments.directory
     if not (root / RECORD).exists() and default_output(root).is_dir():
         root = default_output(root)
+    if arguments.keep is not None:
+        if arguments.keep < 0:
+            raise OptionError(f"--keep: expected at least 0, got {arguments.keep}.")
+        removed = remove_earlier_runs(root, arguments.keep)
+        if removed and arguments.format == "human":
+            print(f"removed: {', '.join(removed)}")
     rows = [_row(name, found) for name, found in list_runs(root)]
     if arguments.format == "json":
         print(json.dumps(rows, indent=2))

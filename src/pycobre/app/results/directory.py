@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pycobre.app.results.event_log import read_events
 from pycobre.app.results.files import read_json, read_table
 from pycobre.app.results.layout import MANIFEST, METADATA, PREVIOUS, RECORD, default_output, policy_file
+from pycobre.app.results.lock import DirectoryLock
 from pycobre.app.results.record import RunRecord, read_record
 from pycobre.app.results.schemas import (
     CONVERGENCE,
@@ -26,7 +28,7 @@ from pycobre.errors import OutputError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Results", "list_runs", "open_results"]
+__all__ = ["Results", "list_runs", "open_results", "remove_earlier_runs"]
 
 _MODEL = {table.name: table for table in MODEL_TABLES}
 _BY_NAME = {table.name: table for table in (*SIMULATION_TABLES, *PROBLEM_TABLES)}
@@ -146,6 +148,29 @@ def list_runs(directory: str | os.PathLike[str]) -> list[tuple[str, Results]]:
     if record is not None:
         found.append((record.id, _opened(root)))
     return found
+
+
+def remove_earlier_runs(directory: str | os.PathLike[str], keep: int) -> list[str]:
+    """Remove all but the newest `keep` of the earlier runs; their ids. The current run is left alone.
+
+    Nothing removes them by itself. Raises `OutputError` while a run writes into the directory.
+    """
+    root = Path(directory)
+    earlier = [name for name, found in list_runs(root) if found.directory != root]
+    old = earlier[: len(earlier) - keep] if keep else earlier
+    if not old:
+        return []
+    lock = DirectoryLock(root)
+    try:
+        for name in old:
+            shutil.rmtree(root / PREVIOUS / name)
+    except OSError as cause:
+        raise OutputError(
+            f"{cause.filename}: cannot remove an earlier run: {cause.strerror}. Check its permissions."
+        ) from cause
+    finally:
+        lock.release()
+    return old
 
 
 def _opened(root: Path) -> Results:
