@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+import pycobre
 from pycobre.app.answers.case_differences import diff_cases
 from pycobre.app.answers.case_edits import edit_case, edited
 from pycobre.app.answers.case_records import CaseDifferences, Change
@@ -17,10 +19,11 @@ from pycobre.app.answers.run_comparison import compare_runs
 from pycobre.app.answers.run_estimate import estimate_run
 from pycobre.app.answers.run_index import find_run, run_entries, run_state
 from pycobre.app.answers.run_tables import RunTables
-from pycobre.errors import CaseError, OptionError, OutputError
+from pycobre.errors import CaseError, OptionError, OutputError, SolverError
 from pycobre.hydro.files import load_case
 from pycobre.hydro.model import Case
 from pycobre.hydro.model.constraints import ThermalBounds
+from pycobre.problem import Graph, Problem, build
 
 pytestmark = pytest.mark.xdist_group("answers")
 
@@ -203,3 +206,40 @@ def test_a_run_that_did_not_fail_says_so(tables: RunTables) -> None:
     told = explain_failure(tables.run, tables.results)
     assert not told.failed
     assert told.summary == "The run did not fail: its state is finished."
+
+
+def infeasible() -> Problem:
+    """Two stages; in one opening of the second the least is more than the most."""
+
+    def stage(sp: Any, number: int) -> None:
+        volume = sp.state("volume", initial=10.0, upper=20.0)
+        (used,) = sp.variables("used")
+        sp.add(volume.out == volume.in_ - used, "balance")
+        if number == 2:
+            demand = sp.noise([1.0, 8.0], name="demand")
+            sp.add(used >= demand, "least")
+            sp.add(used <= 5.0, "most")
+        sp.minimise(1.0 * used)
+
+    return build(Graph.linear(2), stage, lower_bound=0.0)
+
+
+def test_a_run_that_failed_is_explained_from_its_bundle(tmp_path: Path) -> None:
+    """Two rows that cannot hold together, in one stage: both are named, as the run saw them and from its bundle."""
+    with pytest.raises(SolverError):
+        pycobre.train(infeasible(), {"iteration_limit": 2}, output=tmp_path / "run")
+    run, results = find_run(tmp_path, "run")
+    told = explain_failure(run, results)
+    assert told.failed
+    assert told.kind == "SolverError"
+    assert told.bundle is not None
+    assert (tmp_path / "run" / told.bundle).is_file()
+    assert told.lp is not None
+    assert told.lp["rows"] == 3
+    assert told.conflict is not None
+    assert {"least", "most"} <= set(told.conflict.rows)
+    assert set(told.rows) == set(told.conflict.rows)
+    assert "cannot hold together" in told.summary
+    assert told.remedy is not None
+    assert "pycobre replay" in told.remedy
+    assert told.last_events[-1]["kind"] == "run_failed"

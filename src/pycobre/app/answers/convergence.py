@@ -65,7 +65,7 @@ def is_converged(tables: RunTables, more_iterations: int = 50, tolerance: float 
             "the bound stands still and the gap stays: more cuts change little; simulate more scenarios, or "
             "check the risk measure"
             if steady
-            else "the gap is small and the bound still moves"
+            else "the gap is within reach, but the bound still moves"
         )
     seconds = _seconds(tables)
     lps = float(history["lp_solves"][-min(LAST, count) :].mean())

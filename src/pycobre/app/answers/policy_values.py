@@ -96,6 +96,11 @@ def cost_to_go(
 def _position(tables: RunTables, policy: Policy, stage: int) -> int:
     """The node of a stage; the last stage hands nothing on."""
     position = [number for number, _ in tables.stages].index(stage)
+    if len(policy.node_names) != len(tables.stages):
+        raise OptionError(
+            f"run {tables.run}: expected stages that follow one another, got a graph of {len(policy.node_names)} "
+            "nodes. `pycobre.Policy.evaluate` answers for each node."
+        )
     if policy.theta_lower[position] == -np.inf:
         raise OptionError(
             f"stage {stage}: expected one that others follow, got the last: water that is left has no value."

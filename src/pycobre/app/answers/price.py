@@ -152,8 +152,12 @@ def _entries(lp: LpTemplate, row: int) -> list[tuple[int, float]]:
 
 
 def _sentence(bus: str, price: float, parts: Sequence[Contribution], binding: Sequence[Binding]) -> str:
-    paid = [each for each in parts if abs(each.cost) > 1e-6 * max(1.0, abs(price))]
-    by = ", ".join(f"{each.kind} {each.entity} ({each.cost:.6g})".replace("  ", " ") for each in paid[:4])
+    costs: dict[str, float] = {}
+    for each in parts:
+        who = f"{each.kind} {each.entity}".rstrip()
+        costs[who] = costs.get(who, 0.0) + each.cost
+    paid = [(who, cost) for who, cost in costs.items() if abs(cost) > 1e-6 * max(1.0, abs(price))]
+    by = ", ".join(f"{who} ({cost:.6g})" for who, cost in paid[:4])
     more = f" and {len(paid) - 4} more" if len(paid) > 4 else ""
     text = f"One more MWh at {bus} costs {price:.6g} $: {by or 'nothing has to be paid for it'}{more}."
     full = [each for each in binding if each.kind == "exchange" and each.limit == "upper"]
