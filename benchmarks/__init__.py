@@ -12,6 +12,7 @@ run_records         events, status and default checkpoints as a share of an iter
 policy_load         reading a large policy file
 cli_start           `pycobre --help` against a bare interpreter
 report_size         the report of 2,000 scenarios
+mcp_server          start of the MCP server, queries of 36 million rows
 import_time         importing the package
 case_loading        reading and checking large cases
 cluster             larger machines, by a model with measured costs (cluster_model, cluster_costs)
