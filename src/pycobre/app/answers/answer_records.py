@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from pycobre._util.frozen import frozen
 from pycobre.app.answers.case_records import Source
 
 __all__ = [
@@ -41,7 +42,7 @@ class Aggregate:
     q: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen()
 class TableAnswer:
     """Rows of a table, or groups of them."""
 
@@ -57,7 +58,7 @@ class TableAnswer:
     sources: list[Source]
 
 
-@dataclass(frozen=True)
+@frozen()
 class WaterValuePoint:
     storage_hm3: float
     water_value: float  #: $/hm³, in money of the end of the stage
@@ -65,7 +66,7 @@ class WaterValuePoint:
     cut: int  #: the tight one; −1: the bound of the cost-to-go
 
 
-@dataclass(frozen=True)
+@frozen()
 class WaterValue:
     """What one more hm³ of a reservoir at the end of a stage saves later on."""
 
@@ -80,7 +81,7 @@ class WaterValue:
     sources: list[Source]
 
 
-@dataclass(frozen=True)
+@frozen()
 class CostToGo:
     """What the policy expects all later stages to cost."""
 
@@ -94,7 +95,7 @@ class CostToGo:
     sources: list[Source]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Contribution:
     """How one variable answers one more MW of load, and what that costs."""
 
@@ -107,7 +108,7 @@ class Contribution:
     cost: float  #: $/MWh of the price that comes from it
 
 
-@dataclass(frozen=True)
+@frozen()
 class Binding:
     """A limit that holds, and what one more unit of it would save."""
 
@@ -120,7 +121,7 @@ class Binding:
     saves: float  #: $ per unit of the limit, during the whole block
 
 
-@dataclass(frozen=True)
+@frozen()
 class PriceExplanation:
     """Which plant or constraint sets a price, and by how much."""
 
@@ -139,7 +140,7 @@ class PriceExplanation:
     sources: list[Source]
 
 
-@dataclass(frozen=True)
+@frozen()
 class StageRisk:
     """One stage of `deficit_risk`."""
 
@@ -151,7 +152,7 @@ class StageRisk:
     worst_scenario: int
 
 
-@dataclass(frozen=True)
+@frozen()
 class DeficitRisk:
     """How likely load is shed, and how much."""
 
@@ -166,7 +167,7 @@ class DeficitRisk:
     sources: list[Source]
 
 
-@dataclass(frozen=True)
+@frozen()
 class ReservoirLevel:
     """One stage of `reservoir_risk`."""
 
@@ -179,7 +180,7 @@ class ReservoirLevel:
     lowest_scenario: int
 
 
-@dataclass(frozen=True)
+@frozen()
 class ReservoirRisk:
     """How likely a reservoir, or all of them together, ends a stage below a level."""
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from pycobre._util.frozen import frozen
+
 __all__ = [
     "CaseDescription",
     "CaseDifferences",
@@ -21,7 +23,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Source:
     """Where a number comes from: a case or a run, the file or table in it, and the digest that pins its content."""
 
@@ -31,7 +33,7 @@ class Source:
     digest: str | None = None  #: SHA-256, of the file or of the policy
 
 
-@dataclass(frozen=True)
+@frozen()
 class CaseEntry:
     """A case directory."""
 
@@ -40,14 +42,14 @@ class CaseEntry:
     runs: bool  #: whether there are results in its directory `output`
 
 
-@dataclass(frozen=True)
+@frozen()
 class CaseList:
     cases: list[CaseEntry]
     total: int
     truncated: bool
 
 
-@dataclass(frozen=True)
+@frozen()
 class Entity:
     """A plant, bus, line, source, contract or station, with its most important figures."""
 
@@ -57,7 +59,7 @@ class Entity:
     figures: dict[str, Any]
 
 
-@dataclass(frozen=True)
+@frozen()
 class CaseDescription:
     """What a case is about."""
 
@@ -77,7 +79,7 @@ class CaseDescription:
     sources: list[Source]
 
 
-@dataclass(frozen=True)
+@frozen()
 class FindingRecord:
     kind: str
     severity: str
@@ -89,7 +91,7 @@ class FindingRecord:
     suggestion: str
 
 
-@dataclass(frozen=True)
+@frozen()
 class Validation:
     case: str
     valid: bool
@@ -100,7 +102,7 @@ class Validation:
     sources: list[Source]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Difference:
     """One thing that two cases do not share. Of a table's column, all rows of one entity together."""
 
@@ -116,7 +118,7 @@ class Difference:
     largest_change: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen()
 class CaseDifferences:
     """What changed from one case to another."""
 
@@ -137,7 +139,7 @@ class Change:
     factor: float | None = None
 
 
-@dataclass(frozen=True)
+@frozen()
 class CaseEdit:
     """What an edit does, before (`written` false) or after it was written."""
 
@@ -150,7 +152,7 @@ class CaseEdit:
     sources: list[Source] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@frozen()
 class SchemaText:
     """A JSON Schema."""
 

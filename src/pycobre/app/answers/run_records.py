@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from pycobre._util.frozen import frozen
 from pycobre.app.answers.case_records import Source
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
+@frozen()
 class RunEntry:
     """A run on disk."""
 
@@ -35,14 +35,14 @@ class RunEntry:
     policy_digest: str | None
 
 
-@dataclass(frozen=True)
+@frozen()
 class RunList:
     runs: list[RunEntry]
     total: int
     truncated: bool
 
 
-@dataclass(frozen=True)
+@frozen()
 class RunState:
     """How far a run is."""
 
@@ -69,7 +69,7 @@ class RunState:
     sources: list[Source]
 
 
-@dataclass(frozen=True)
+@frozen()
 class RunEstimate:
     """What a run will need. Times are of one process of this machine unless said otherwise."""
 
@@ -94,7 +94,7 @@ class RunEstimate:
     sources: list[Source]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Quantity:
     """One figure of two runs."""
 
@@ -109,7 +109,7 @@ class Quantity:
     relative: float | None
 
 
-@dataclass(frozen=True)
+@frozen()
 class RunComparison:
     a: str
     b: str
@@ -120,7 +120,7 @@ class RunComparison:
     sources: list[Source]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Conflict:
     """Rows and bounds that cannot hold together."""
 
@@ -129,7 +129,7 @@ class Conflict:
     irreducible: bool
 
 
-@dataclass(frozen=True)
+@frozen()
 class FailureExplanation:
     """Why a run stopped."""
 
@@ -154,7 +154,7 @@ class FailureExplanation:
     sources: list[Source]
 
 
-@dataclass(frozen=True)
+@frozen()
 class Convergence:
     """Whether a training has converged, and on what evidence."""
 

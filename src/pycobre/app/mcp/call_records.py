@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from pycobre._util.frozen import frozen
 from pycobre.app.answers.case_records import Source
 
 __all__ = ["PictureOf", "RunStarted", "RunStopped"]
 
 
-@dataclass(frozen=True)
+@frozen()
 class RunStarted:
     """A run that has begun."""
 
@@ -20,7 +19,7 @@ class RunStarted:
     sources: list[Source]
 
 
-@dataclass(frozen=True)
+@frozen()
 class RunStopped:
     """A run that was asked to stop, or ended."""
 
@@ -29,7 +28,7 @@ class RunStopped:
     sources: list[Source]
 
 
-@dataclass(frozen=True)
+@frozen()
 class PictureOf:
     """What a picture shows; the picture itself is beside it."""
 
