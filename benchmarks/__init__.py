@@ -8,6 +8,7 @@ cobre_national      CPU to Cobre's bounds at production size: a national study, 
 run_start           from the call to the first iteration
 run_workers         two workers against one process
 checkpoint          checkpoints as a share of an iteration
+run_watched         a run that is watched in a terminal, against one that nobody watches
 run_records         events, status and default checkpoints as a share of an iteration
 policy_load         reading a large policy file
 cli_start           `pycobre --help` against a bare interpreter

@@ -47,6 +47,7 @@ CATALOGUE: dict[str, Benchmark] = {
         Benchmark("run_start", "from the call to the first iteration"),
         Benchmark("run_workers", "two workers against one process"),
         Benchmark("checkpoint", "checkpoints as a share of an iteration"),
+        Benchmark("run_watched", "a run that is watched in a terminal, against one that nobody watches"),
         Benchmark("run_records", "events, status and default checkpoints as a share of an iteration"),
         Benchmark("policy_load", "reading a large policy file"),
         Benchmark("cli_start", "pycobre --help against a bare interpreter"),

@@ -69,7 +69,7 @@ def metric_picture(points: Sequence[Point], metric: Metric, look: Look) -> Pictu
     linear = metric.zero and look.scale != "log"
     return Picture(
         title=metric.title,
-        curves=(Curve(metric.title, "fourth", x, values),),
+        curves=(Curve(metric.title, "good", x, values),),
         scale="linear" if linear else look.scale,
         percent=metric.percent,
         zero=linear,
