@@ -194,7 +194,7 @@ static bool kernel_proved(lp_session *s, const lp_block *b) {
         return s->reject_next--, false;
     if (t->changed)
         kernel_recompute(t);
-    if (kernel_choose_row(t, b->primal_tolerance) >= 0)
+    if (!kernel_primal_feasible(t))
         return false;
     kernel_compute_reduced_costs(t);
     if (!kernel_dual_feasible(t, b->dual_tolerance))
@@ -207,16 +207,17 @@ static bool kernel_proved(lp_session *s, const lp_block *b) {
 static opening_end solve_by_kernel(lp_session *s, const lp_block *b) {
     kernel *t = &s->ker;
     const lp_model *m = s->model;
-    const double primal = b->primal_tolerance, dual = b->dual_tolerance;
+    const double dual = b->dual_tolerance;
     const int32_t size = 50 + 2 * (m->num_row + m->active_size);
     const int32_t limit = size < b->iteration_limit ? size : b->iteration_limit;
+    t->primal_tolerance = b->primal_tolerance;
     t->pivots = 0;
     if (b->lazy && s->num_present > POOL_ROWS_KEPT)
         drop_loose_kernel_rows(s);
     if (!patch_kernel(s, b))
         return OPENING_LEFT_TO_HIGHS;
     for (int32_t rebuilt = 0;;) {
-        const bool feasible = kernel_iterate(t, b->pool, primal, dual, limit);
+        const bool feasible = kernel_iterate(t, b->pool, dual, limit);
         s->run_iterations = t->pivots;
         if (!feasible)
             return OPENING_LEFT_TO_HIGHS;

@@ -14,6 +14,19 @@
 enum { RISES = 1, FALLS = 2 };
 enum { OUTSIDE = 4 }; /* the status of a variable that cannot move or was dropped, beside those of the tableau */
 
+/* A column in the pivot row: its entry, where it can move while nonbasic (RISES, FALLS or both), whether it is listed. */
+typedef struct {
+    double alpha;
+    uint8_t free_to, mark;
+} pivot_column;
+
+/* A variable that may enter: its entry in the pivot row, how far its reduced cost is from zero, and the step that takes
+ * it there and a tolerance beyond. */
+typedef struct {
+    int32_t variable;
+    double entry, gap, reach;
+} candidate;
+
 typedef struct {
     const lp_model *m;
     /* the base rows by row, of active columns only */
@@ -31,7 +44,9 @@ typedef struct {
     /* by variable: columns, base rows, pool rows in the order in which they came */
     double *lo, *up, *x, *d, *weight;
     int8_t *at;
-    uint8_t *free_to; /* where a nonbasic variable can move: RISES, FALLS or both */
+    uint8_t *free_to; /* of logicals, as `pivot_column` has it of columns */
+    uint8_t *listed;  /* whether it is in `outside` */
+    int32_t *outside; /* basic variables that may be outside their bounds: all that are, and some that were */
     /* by row, base rows first */
     double *shift; /* what its activity is without the columns that are left: what fixed and defined columns add; */
     double *fixed; /* and what the fixed ones alone do */
@@ -44,9 +59,9 @@ typedef struct {
     /* by structural column */
     int32_t *col_pos; /* its row of the inverse, -1 where it is nonbasic */
     int32_t *definer; /* the row that defines it, -1 = none */
-    double *z, *cost, *dual, *dual_size, *alpha;
+    double *z, *cost, *dual, *dual_size;
+    pivot_column *pivot;
     int32_t *col_list, *order, *count;
-    uint8_t *col_mark;
     /* the inverse */
     int32_t k, room, stride;                  /* `k` rows and columns, free ones included */
     double *w;                                /* [room][stride], few of which are not zero: */
@@ -59,10 +74,9 @@ typedef struct {
     double *col;                              /* [stride]: the entering column, over kcol */
     double *moved;                            /* [stride]: scratch of the same kind */
     int32_t *rho_nz, *hit, rho_len, hits;     /* places of rho, and of the column solved last, that are not zero */
-    int32_t *candidate;                       /* variables that the ratio test looks at, */
-    double *entry;                            /* their entries in the pivot row, */
-    double *ratio;                            /* and the steps at which their reduced costs reach zero */
-    int32_t rows_touched, cols_touched;
+    candidate *candidates;
+    int32_t rows_touched, cols_touched, outside_count;
+    double primal_tolerance;
     int32_t pivots, updates; /* of this solve; since the inverse was computed */
     bool fresh;              /* just built: weights are not set */
     bool changed;            /* values were updated since they were computed */
@@ -77,10 +91,10 @@ static void kernel_free(kernel *t) {
         FREE(t->pool_by_col);
     FREE(t->slot), FREE(t->lo), FREE(t->up), FREE(t->x), FREE(t->d), FREE(t->weight), FREE(t->at), FREE(t->shift);
     FREE(t->work), FREE(t->size), FREE(t->row_pos), FREE(t->row_list), FREE(t->row_mark), FREE(t->wanted);
-    FREE(t->col_pos), FREE(t->z), FREE(t->cost), FREE(t->dual), FREE(t->dual_size), FREE(t->alpha), FREE(t->col_list);
-    FREE(t->order), FREE(t->count), FREE(t->col_mark), FREE(t->w), FREE(t->kcol), FREE(t->krow), FREE(t->rho),
+    FREE(t->col_pos), FREE(t->z), FREE(t->cost), FREE(t->dual), FREE(t->dual_size), FREE(t->pivot), FREE(t->col_list);
+    FREE(t->order), FREE(t->count), FREE(t->listed), FREE(t->outside), FREE(t->w), FREE(t->kcol), FREE(t->krow), FREE(t->rho),
         FREE(t->col);
-    FREE(t->moved), FREE(t->rho_nz), FREE(t->hit), FREE(t->candidate), FREE(t->entry), FREE(t->ratio), FREE(t->free_to);
+    FREE(t->moved), FREE(t->rho_nz), FREE(t->hit), FREE(t->candidates), FREE(t->free_to);
     FREE(t->fixed), FREE(t->price), FREE(t->row_lo), FREE(t->row_up), FREE(t->definer), FREE(t->known);
     FREE(t->free_row), FREE(t->free_col), FREE(t->row_nz), FREE(t->row_len), FREE(t->col_nz), FREE(t->col_len);
     t->pool_room = t->room = t->k = t->free_slots = t->pool_rows = 0;
@@ -102,11 +116,12 @@ static bool kernel_reserve_rows(kernel *t, int32_t pool_rows) {
     if (t->slot != NULL && pool_rows <= t->pool_room)
         return true;
     const int32_t room = pool_rows + 64, rows = m->num_row + room, all = m->num_col + rows;
+    const int32_t known = t->listed == NULL ? 0 : all - room + t->pool_room;
     if (!(RESIZE(t->slot, room) && RESIZE(t->lo, all) && RESIZE(t->up, all) && RESIZE(t->x, all) && RESIZE(t->d, all) &&
           RESIZE(t->weight, all) && RESIZE(t->at, all) && RESIZE(t->shift, rows) && RESIZE(t->work, rows) &&
           RESIZE(t->size, rows) && RESIZE(t->fixed, rows) && RESIZE(t->row_pos, rows) && RESIZE(t->row_list, rows + 1) &&
-          RESIZE(t->row_mark, rows) && RESIZE(t->wanted, all) && RESIZE(t->candidate, all) && RESIZE(t->entry, all) &&
-          RESIZE(t->ratio, all) && RESIZE(t->free_to, all) &&
+          RESIZE(t->row_mark, rows) && RESIZE(t->wanted, all) && RESIZE(t->candidates, all) &&
+          RESIZE(t->free_to, all) && RESIZE(t->listed, all) && RESIZE(t->outside, all) &&
           RESIZE(t->pool_value, (size_t)room * (size_t)t->stride_pool)))
         return false;
     double *by_col = malloc((size_t)room * (size_t)(t->width + 1) * sizeof(double));
@@ -118,6 +133,7 @@ static bool kernel_reserve_rows(kernel *t, int32_t pool_rows) {
     free(t->pool_by_col);
     t->pool_by_col = by_col;
     memset(t->row_mark, 0, (size_t)rows);
+    memset(t->listed + known, 0, (size_t)(all - known));
     for (int32_t r = 0; r < rows; r++)
         t->work[r] = 0.0;
     t->pool_room = room;
@@ -168,7 +184,28 @@ static inline void kernel_set_free(kernel *t, int32_t v) {
                          : t->at[v] == AT_UPPER ? FALLS
                          : t->at[v] == AT_ZERO  ? RISES | FALLS
                                                 : 0;
-    t->free_to[v] = t->lo[v] < t->up[v] ? ways : 0;
+    uint8_t *free_to = v < t->m->num_col ? &t->pivot[v].free_to : &t->free_to[v];
+    *free_to = t->lo[v] < t->up[v] ? ways : 0;
+}
+
+/* How far a variable is outside its bounds, negative within. */
+static inline double outside_by(const kernel *t, int32_t v) {
+    const double below = t->lo[v] - t->x[v], above = t->x[v] - t->up[v];
+    return below > above ? below : above;
+}
+
+static void forget_outside(kernel *t) {
+    for (int32_t k = 0; k < t->outside_count; k++)
+        t->listed[t->outside[k]] = 0;
+    t->outside_count = 0;
+}
+
+/* The value of a basic variable has changed: list it where it is outside its bounds. */
+static inline void watch(kernel *t, int32_t v) {
+    if (outside_by(t, v) > t->primal_tolerance && !t->listed[v]) {
+        t->listed[v] = 1;
+        t->outside[t->outside_count++] = v;
+    }
 }
 
 /* ---- rows and columns of the tableau ---- */
@@ -208,14 +245,15 @@ static inline void touch_row(kernel *t, int32_t r, double add) {
     t->work[r] += add;
 }
 
-/* Add to `alpha` of a column that can move: others do not enter. */
+/* Add to the pivot row of a column that can move: others do not enter. */
 static inline void touch_col(kernel *t, int32_t col, double add) {
-    if (t->free_to[col] == 0)
+    pivot_column *at = &t->pivot[col];
+    if (at->free_to == 0)
         return;
     t->col_list[t->cols_touched] = col;
-    t->cols_touched += !t->col_mark[col];
-    t->col_mark[col] = 1;
-    t->alpha[col] += add;
+    t->cols_touched += !at->mark;
+    at->mark = 1;
+    at->alpha += add;
 }
 
 static void forget_rows(kernel *t) {
@@ -228,8 +266,8 @@ static void forget_rows(kernel *t) {
 
 static void forget_cols(kernel *t) {
     for (int32_t i = 0; i < t->cols_touched; i++) {
-        t->alpha[t->col_list[i]] = 0.0;
-        t->col_mark[t->col_list[i]] = 0;
+        t->pivot[t->col_list[i]].alpha = 0.0;
+        t->pivot[t->col_list[i]].mark = 0;
     }
     t->cols_touched = 0;
 }
@@ -303,7 +341,7 @@ static void solve_row(kernel *t, int32_t variable) {
     }
 }
 
-/* Subtract `factor` times row r from the entries of the structural columns, in `alpha`. */
+/* Subtract `factor` times row r from the entries of the structural columns, in `pivot`. */
 static void subtract_row(kernel *t, int32_t r, double factor) {
     const int32_t base = t->m->num_row;
     if (r < base) {

@@ -33,7 +33,7 @@ static bool kernel_name_row(kernel *t, const pool_view *pool, int32_t slot) {
     t->up[variable] = INFINITY;
     t->at[variable] = IS_BASIC;
     t->weight[variable] = 1.0;
-    t->free_to[variable] = 0;
+    t->free_to[variable] = t->listed[variable] = 0;
     t->x[variable] = t->d[variable] = 0.0;
     return true;
 }
@@ -48,6 +48,7 @@ static bool kernel_add_row(kernel *t, const pool_view *pool, int32_t slot) {
     for (int32_t e = 0; e < t->width; e++)
         value += values[e] * t->x[t->pool_col[e]];
     t->x[t->m->num_col + t->m->num_row + p] = value;
+    watch(t, t->m->num_col + t->m->num_row + p);
     return true;
 }
 
@@ -146,6 +147,13 @@ static void kernel_recompute(kernel *t) {
             t->x[n + r] = fixed[r] + g[r];
         g[r] = 0.0;
     }
+    forget_outside(t);
+    for (int32_t i = 0; i < t->k; i++)
+        if (t->kcol[i] >= 0)
+            watch(t, t->kcol[i]);
+    for (int32_t r = 0; r < rows; r++)
+        if (t->at[n + r] == IS_BASIC)
+            watch(t, n + r);
     t->changed = false;
 }
 
@@ -177,6 +185,14 @@ static bool kernel_dual_feasible(const kernel *t, double tolerance) {
     const int32_t all = t->m->num_col + kernel_rows(t);
     for (int32_t v = 0; v < all; v++)
         if (kernel_is_nonbasic(t, v) && kernel_is_dual_infeasible(t, v, t->at[v], tolerance))
+            return false;
+    return true;
+}
+
+static bool kernel_primal_feasible(const kernel *t) {
+    const int32_t all = t->m->num_col + kernel_rows(t);
+    for (int32_t v = 0; v < all; v++)
+        if (t->at[v] != OUTSIDE && outside_by(t, v) > t->primal_tolerance)
             return false;
     return true;
 }
@@ -217,6 +233,7 @@ static void kernel_logical(kernel *t) {
         t->row_pos[r] = -1;
         t->at[m->num_col + r] = IS_BASIC;
     }
+    forget_outside(t);
     for (int32_t col = 0; col < m->num_col; col++) {
         t->col_pos[col] = -1;
         t->at[col] = m->left_at[col] < 0 ? OUTSIDE : AT_LOWER;

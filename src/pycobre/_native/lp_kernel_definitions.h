@@ -52,13 +52,11 @@ static bool kernel_open(kernel *t, const lp_model *m) {
     if (!(RESIZE(t->row_start, m->num_row + 1) && RESIZE(t->row_col, m->left_values_size) &&
           RESIZE(t->row_value, m->left_values_size) && RESIZE(t->price, m->num_row) && RESIZE(t->row_lo, m->num_row) &&
           RESIZE(t->row_up, m->num_row) && RESIZE(t->col_pos, n) && RESIZE(t->z, padded(n)) &&
-          RESIZE(t->cost, padded(n)) && RESIZE(t->dual, n) && RESIZE(t->dual_size, n) && RESIZE(t->alpha, n) &&
-          RESIZE(t->col_list, n + 1) && RESIZE(t->order, n) && RESIZE(t->count, n) && RESIZE(t->col_mark, n) &&
+          RESIZE(t->cost, padded(n)) && RESIZE(t->dual, n) && RESIZE(t->dual_size, n) && RESIZE(t->pivot, n) &&
+          RESIZE(t->col_list, n + 1) && RESIZE(t->order, n) && RESIZE(t->count, n) &&
           kernel_reserve_rows(t, 32) && kernel_reserve_inverse(t, m->num_row / 3)))
         return false;
-    memset(t->col_mark, 0, (size_t)n);
-    for (int32_t col = 0; col < n; col++)
-        t->alpha[col] = 0.0;
+    memset(t->pivot, 0, (size_t)n * sizeof *t->pivot);
     kernel_copy_rows(t);
     return true;
 }

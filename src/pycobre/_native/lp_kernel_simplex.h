@@ -7,39 +7,33 @@
 
 #define PIVOT_AGREEMENT 1e-7 /* of a pivot by row and by column: beyond it the inverse has drifted */
 
-enum { KERNEL_UPDATES = 500 }; /* exchanges after which the inverse is computed anew */
+enum { KERNEL_UPDATES = 200 }; /* exchanges after which the inverse is computed anew */
+#define RENEWED_TOLERANCE 100.0 /* times the dual one for reduced costs computed anew: further pivots may mend them */
 
-/* How far a variable is outside its bounds, squared, over its weight; 0 within the tolerance. */
-static inline double merit_of(const kernel *t, int32_t v, double tolerance) {
-    const double below = t->lo[v] - t->x[v], above = t->x[v] - t->up[v];
-    const double outside = below > above ? below : above;
-    return outside > tolerance ? outside * outside / t->weight[v] : 0.0;
-}
-
-/* The basic variable of the largest merit (ties: the first, columns of the kernel before logicals), or -1. Nonbasic
- * logicals are on a bound: they have none. */
-static int32_t kernel_choose_row(const kernel *t, double tolerance) {
-    const int32_t n = t->m->num_col, all = n + kernel_rows(t);
+/* The basic variable that is outside its bounds by the largest square over its weight (ties: the first), or -1; those
+ * listed that are within again, or nonbasic, leave the list. */
+static int32_t kernel_choose_row(kernel *t) {
     int32_t best = -1;
     double largest = 0.0;
-    for (int32_t i = 0; i < t->k; i++) {
-        const double merit = t->kcol[i] < 0 ? 0.0 : merit_of(t, t->kcol[i], tolerance);
-        best = merit > largest ? t->kcol[i] : best;
-        largest = merit > largest ? merit : largest;
-    }
-    for (int32_t v = n; v < all; v++) {
-        const double below = t->lo[v] - t->x[v], above = t->x[v] - t->up[v];
-        const double outside = below > above ? below : above;
-        if (outside > tolerance && t->at[v] == IS_BASIC) {
-            const double merit = outside * outside / t->weight[v];
-            best = merit > largest ? v : best;
-            largest = merit > largest ? merit : largest;
+    for (int32_t k = 0; k < t->outside_count;) {
+        const int32_t v = t->outside[k];
+        const double outside = outside_by(t, v);
+        if (t->at[v] != IS_BASIC || !(outside > t->primal_tolerance)) {
+            t->listed[v] = 0;
+            t->outside[k] = t->outside[--t->outside_count];
+            continue;
         }
+        const double merit = outside * outside / t->weight[v];
+        if (merit > largest || (merit == largest && merit > 0.0 && v < best)) {
+            best = v;
+            largest = merit;
+        }
+        k++;
     }
     return best;
 }
 
-/* The row of a basic variable: over logicals of the kernel into `rho`, over columns into `alpha`. */
+/* The row of a basic variable: over logicals of the kernel into `rho`, over columns into `pivot`. */
 static void compute_pivot_row(kernel *t, int32_t leaving) {
     const int32_t n = t->m->num_col;
     solve_row(t, leaving);
@@ -49,85 +43,82 @@ static void compute_pivot_row(kernel *t, int32_t leaving) {
         subtract_row(t, leaving - n, -1.0);
 }
 
-/* Whether a nonbasic variable with this entry can move the row up (`sign` 1) or down (-1). */
-static inline bool can_enter(const kernel *t, int32_t v, double entry, double sign) {
-    const double a = sign * entry;
-    return (a > PIVOT_SMALLEST && (t->free_to[v] & RISES)) || (a < -PIVOT_SMALLEST && (t->free_to[v] & FALLS));
-}
-
-static inline int32_t add_candidate(kernel *t, int32_t count, int32_t v, double entry) {
-    t->candidate[count] = v;
-    t->entry[count] = entry;
-    t->ratio[count] = fabs(t->d[v]) / fabs(entry);
+/* Take a nonbasic variable with this entry as a candidate where it can move the row up (`sign` 1) or down (-1). */
+static inline int32_t add_candidate(kernel *t, int32_t count, int32_t v, double entry, uint8_t free_to, double sign,
+                                    double tolerance) {
+    const double a = sign * entry, size = fabs(entry);
+    if (!(size > PIVOT_SMALLEST && (free_to & (a > 0.0 ? RISES : FALLS))))
+        return count;
+    const double gap = fabs(t->d[v]);
+    t->candidates[count] = (candidate){v, entry, gap, (gap + tolerance) / size};
     return count + 1;
 }
 
-static int32_t gather_candidates(kernel *t, double sign) {
+static int32_t gather_candidates(kernel *t, double sign, double tolerance) {
     const int32_t n = t->m->num_col;
     int32_t count = 0;
     for (int32_t e = 0; e < t->rho_len; e++) {
-        const int32_t c = t->rho_nz[e];
-        if (can_enter(t, n + t->krow[c], t->rho[c], sign))
-            count = add_candidate(t, count, n + t->krow[c], t->rho[c]);
+        const int32_t c = t->rho_nz[e], v = n + t->krow[c];
+        count = add_candidate(t, count, v, t->rho[c], t->free_to[v], sign, tolerance);
     }
     for (int32_t e = 0; e < t->cols_touched; e++) {
         const int32_t col = t->col_list[e];
-        if (can_enter(t, col, t->alpha[col], sign))
-            count = add_candidate(t, count, col, t->alpha[col]);
+        const pivot_column *at = &t->pivot[col];
+        count = add_candidate(t, count, col, at->alpha, at->free_to, sign, tolerance);
     }
     return count;
 }
 
-static void swap_candidates(kernel *t, int32_t a, int32_t b) {
-    const int32_t v = t->candidate[a];
-    const double entry = t->entry[a], ratio = t->ratio[a];
-    t->candidate[a] = t->candidate[b], t->entry[a] = t->entry[b], t->ratio[a] = t->ratio[b];
-    t->candidate[b] = v, t->entry[b] = entry, t->ratio[b] = ratio;
+static inline void swap_candidates(kernel *t, int32_t a, int32_t b) {
+    const candidate held = t->candidates[a];
+    t->candidates[a] = t->candidates[b];
+    t->candidates[b] = held;
 }
 
-/* Bring to the front the candidates of the smallest ratios, enough of them to make the row feasible by flips alone where
+static double smallest_reach(const kernel *t, int32_t n) {
+    double smallest = INFINITY;
+    for (int32_t k = 0; k < n; k++)
+        smallest = t->candidates[k].reach < smallest ? t->candidates[k].reach : smallest;
+    return smallest;
+}
+
+/* Bring to the front the candidates of the smallest steps, enough of them to make the row feasible by flips alone where
  * there are; the number of them. */
 static int32_t select_near(kernel *t, int32_t n, double outside, double tolerance) {
     int32_t near = 0;
-    double reach = 0.0, limit = INFINITY;
-    for (int32_t k = 0; k < n; k++) {
-        const double ratio = t->ratio[k] + tolerance / fabs(t->entry[k]);
-        limit = ratio < limit ? ratio : limit;
-    }
-    for (; near < n && reach < outside; limit = 8.0 * limit + tolerance)
-        for (int32_t k = near; k < n; k++)
-            if (!(t->ratio[k] > limit)) {
-                reach += fabs(t->entry[k]) * (t->up[t->candidate[k]] - t->lo[t->candidate[k]]);
+    double flips = 0.0;
+    for (double limit = smallest_reach(t, n); near < n && flips < outside; limit = 8.0 * limit + tolerance)
+        for (int32_t k = near; k < n; k++) {
+            const candidate *each = &t->candidates[k];
+            if (!(each->gap > limit * fabs(each->entry))) {
+                flips += fabs(each->entry) * (t->up[each->variable] - t->lo[each->variable]);
                 swap_candidates(t, near++, k);
             }
+        }
     return near;
 }
 
 /* The variable that enters for a row that is `outside` its bound, after the bound flips that the ratio test allows (their
  * rows are added to `work`); -1 when the row cannot be made feasible. `entry` is its entry in the pivot row. */
 static int32_t kernel_choose_column(kernel *t, double outside, double sign, double tolerance, double *entry) {
-    for (int32_t n = gather_candidates(t, sign); n > 0;) {
+    for (int32_t n = gather_candidates(t, sign, tolerance); n > 0;) {
         const int32_t near = select_near(t, n, outside, tolerance);
         for (int32_t left = near; left > 0;) {
-            double bound = INFINITY;
-            for (int32_t k = 0; k < left; k++) {
-                const double ratio = t->ratio[k] + tolerance / fabs(t->entry[k]);
-                bound = ratio < bound ? ratio : bound;
-            }
+            const double bound = smallest_reach(t, left);
             int32_t best = -1;
             double largest = 0.0;
             for (int32_t k = 0; k < left; k++) {
-                const double size = fabs(t->entry[k]);
-                if (size > largest && t->ratio[k] <= bound) {
+                const double size = fabs(t->candidates[k].entry);
+                if (size > largest && t->candidates[k].gap <= bound * size) {
                     best = k;
                     largest = size;
                 }
             }
             if (best < 0)
                 return -1; /* the reduced costs are no numbers any more */
-            const int32_t v = t->candidate[best];
+            const int32_t v = t->candidates[best].variable;
             const double range = t->up[v] - t->lo[v];
-            *entry = t->entry[best];
+            *entry = t->candidates[best].entry;
             if (!(outside - largest * range > 0.0))
                 return v;
             outside -= largest * range;
@@ -147,12 +138,17 @@ static int32_t kernel_choose_column(kernel *t, double outside, double sign, doub
 /* Add `step` times the column in `to` and `work` to the basic variables. */
 static void move_basic(kernel *t, const double *to, double step) {
     const int32_t n = t->m->num_col;
-    for (int32_t h = 0; h < t->hits; h++)
-        t->x[t->kcol[t->hit[h]]] += to[t->hit[h]] * step;
+    for (int32_t h = 0; h < t->hits; h++) {
+        const int32_t col = t->kcol[t->hit[h]];
+        t->x[col] += to[t->hit[h]] * step;
+        watch(t, col);
+    }
     for (int32_t e = 0; e < t->rows_touched; e++) {
         const int32_t r = t->row_list[e];
-        if (t->at[n + r] == IS_BASIC)
-            t->x[n + r] += t->work[r] * step;
+        if (t->at[n + r] != IS_BASIC)
+            continue;
+        t->x[n + r] += t->work[r] * step;
+        watch(t, n + r);
     }
     t->changed = true;
 }
@@ -194,7 +190,7 @@ static void update_reduced_costs(kernel *t, int32_t leaving, int32_t entering, d
         for (int32_t e = 0; e < t->cols_touched; e++) {
             const int32_t col = t->col_list[e];
             if (t->at[col] != IS_BASIC)
-                t->d[col] -= step * t->alpha[col];
+                t->d[col] -= step * t->pivot[col].alpha;
         }
     }
     t->d[entering] = 0.0;
@@ -213,6 +209,7 @@ static bool kernel_pivot(kernel *t, int32_t leaving, int32_t entering, double by
     const double bound = rise ? t->lo[leaving] : t->up[leaving], step = (bound - t->x[leaving]) / entry;
     move_basic(t, t->col, step);
     t->x[entering] += step;
+    watch(t, entering);
     kernel_update_devex_weights(t, leaving, entering, entry);
     update_reduced_costs(t, leaving, entering, entry);
     t->x[leaving] = bound;
@@ -226,9 +223,9 @@ static bool kernel_pivot(kernel *t, int32_t leaving, int32_t entering, double by
     return true;
 }
 
-/* Compute the inverse and all values anew; false where the basis is then not dual feasible. */
+/* Compute the inverse and all values anew; false where the basis is then far from dual feasible. */
 static bool kernel_renew(kernel *t, const pool_view *pool, double dual) {
-    return kernel_refactor(t, pool) && kernel_set_nonbasic_values(t, dual);
+    return kernel_refactor(t, pool) && kernel_set_nonbasic_values(t, RENEWED_TOLERANCE * dual);
 }
 
 /* Exchange the basic variable v, which is outside its bounds; false where nothing can enter, or where row and column
@@ -248,8 +245,8 @@ static bool kernel_step(kernel *t, int32_t v, double dual) {
 
 /* Pivot until every basic variable is within its bounds; false when that is not to be had. The inverse is computed anew
  * after many exchanges, and before it is believed that there is no other one. */
-static bool kernel_iterate(kernel *t, const pool_view *pool, double primal, double dual, int32_t limit) {
-    for (int32_t v = kernel_choose_row(t, primal); v >= 0; v = kernel_choose_row(t, primal)) {
+static bool kernel_iterate(kernel *t, const pool_view *pool, double dual, int32_t limit) {
+    for (int32_t v = kernel_choose_row(t); v >= 0; v = kernel_choose_row(t)) {
         if (t->pivots >= limit || !kernel_reserve_inverse(t, t->k + 1))
             return false;
         const bool old = t->updates >= KERNEL_UPDATES;

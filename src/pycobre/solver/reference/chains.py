@@ -246,8 +246,7 @@ class _Chain:
             if rebuilt == PASSES:
                 return False
             rebuilt += 1
-            tableau.refactor(job.call.cuts)
-            if not tableau.settle(dual):
+            if not tableau.renew(job.call.cuts, dual):
                 return False
         output, theta = self._read_state(tableau.z, patch)
         objective = float(lanes_dot(tableau.cost[None], tableau.z)[0]) + patch.offset

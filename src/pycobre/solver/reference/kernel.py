@@ -19,16 +19,31 @@ Every answer is proved against the LP's own rows and columns (`proved`); what ca
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pycobre.solver.api import F64, CutView
 from pycobre.solver.reference.kernel_basis import FALLS, RISES, KernelBasis
+from pycobre.solver.reference.kernel_lp import OUTSIDE
 from pycobre.solver.reference.tableau import AT_LOWER, AT_UPPER, IS_BASIC, PIVOT_SMALLEST, RESIDUAL_LARGEST
 
 __all__ = ["Kernel"]
 
 PIVOT_AGREEMENT = 1e-7  # of a pivot by row and by column: beyond it the inverse has drifted
-UPDATES = 500  # exchanges after which the inverse is computed anew
+UPDATES = 200  # exchanges after which the inverse is computed anew
+RENEWED_TOLERANCE = 100.0  # times the dual one for reduced costs computed anew: further pivots may mend them
+
+
+class Candidate(NamedTuple):
+    """A variable that may enter: its entry in the pivot row, how far its reduced cost is from zero, and the step that
+    takes it there and a tolerance beyond.
+    """
+
+    variable: int
+    entry: float
+    gap: float
+    reach: float
 
 
 class Kernel(KernelBasis):
@@ -48,22 +63,27 @@ class Kernel(KernelBasis):
                 continue
             if self.updates == 0:
                 return False
-            self.refactor(self.cuts)
-            if not self.settle(dual):
+            if not self.renew(self.cuts, dual):
                 return False
         return True
 
-    def _choose_row(self, tolerance: float) -> int:
-        """The basic variable that is outside its bounds by the largest square over weight, or −1.
+    def renew(self, cuts: CutView | None, dual: float) -> bool:
+        """Compute the inverse and all values anew; False where the basis is then far from dual feasible."""
+        self.refactor(cuts)
+        return self.settle(RENEWED_TOLERANCE * dual)
 
-        Ties: the first, columns of the kernel before logicals.
+    def _outside_by(self, v: int) -> float:
+        """How far a variable is outside its bounds, negative within."""
+        return max(self.lo[v] - self.x[v], self.x[v] - self.up[v])
+
+    def _choose_row(self, tolerance: float) -> int:
+        """The basic variable that is outside its bounds by the largest square over weight (ties: the first), or −1.
+
+        The compiled path looks at those only whose values have changed.
         """
         best, largest = -1, 0.0
-        for v in (*self.kcol, *range(self.p.num_col, len(self.at))):
-            if v < 0 or self.at[v] != IS_BASIC:
-                continue
-            outside = max(self.lo[v] - self.x[v], self.x[v] - self.up[v])
-            if outside > tolerance:
+        for v, at in enumerate(self.at):
+            if at == IS_BASIC and (outside := self._outside_by(v)) > tolerance:
                 merit = outside * outside / self.weight[v]
                 if merit > largest:
                     best, largest = v, merit
@@ -85,28 +105,27 @@ class Kernel(KernelBasis):
             self._move(self._solve_column(flips), flips, 1.0)
         return entering >= 0 and self._pivot(v, entering, entry, rise, rho, alpha)
 
-    def _candidates(self, rise: bool, rho: F64, alpha: dict[int, float]) -> list[tuple[int, float, float]]:
-        """Variables that can move the row toward its bound: (variable, entry, ratio)."""
+    def _candidates(self, rise: bool, tolerance: float, rho: F64, alpha: dict[int, float]) -> list[Candidate]:
+        """Variables that can move the row toward its bound."""
         n = self.p.num_col
         logicals = [(n + self.krow[c], float(rho[c])) for c in np.flatnonzero(rho).tolist()]
         found = []
         for v, entry in (*logicals, *alpha.items()):
-            a = entry if rise else -entry
-            if (a > PIVOT_SMALLEST and self.free_to[v] & RISES) or (
-                a < -PIVOT_SMALLEST and self.free_to[v] & FALLS
-            ):
-                found.append((v, entry, abs(self.d[v]) / abs(entry)))
+            ways = RISES if (entry > 0.0) == rise else FALLS
+            if abs(entry) > PIVOT_SMALLEST and self.free_to[v] & ways:
+                gap = abs(self.d[v])
+                found.append(Candidate(v, entry, gap, (gap + tolerance) / abs(entry)))
         return found
 
-    def _near(self, given: list[tuple[int, float, float]], outside: float, tolerance: float) -> int:
-        """Bring the candidates of the smallest ratios to the front, enough to make the row feasible by flips."""
-        near, reach = 0, 0.0
-        limit = min(ratio + tolerance / abs(entry) for _, entry, ratio in given)
-        while near < len(given) and reach < outside:
+    def _near(self, given: list[Candidate], outside: float, tolerance: float) -> int:
+        """Bring the candidates of the smallest steps to the front, enough to make the row feasible by flips."""
+        near, flips = 0, 0.0
+        limit = min(each.reach for each in given)
+        while near < len(given) and flips < outside:
             for k in range(near, len(given)):
-                v, entry, ratio = given[k]
-                if not ratio > limit:
-                    reach += abs(entry) * (self.up[v] - self.lo[v])
+                v, entry, gap, _ = given[k]
+                if not gap > limit * abs(entry):
+                    flips += abs(entry) * (self.up[v] - self.lo[v])
                     given[near], given[k] = given[k], given[near]
                     near += 1
             limit = 8.0 * limit + tolerance
@@ -122,18 +141,18 @@ class Kernel(KernelBasis):
         flips: dict[int, float],
     ) -> tuple[int, float]:
         """The variable that enters, and its entry, after the bound flips that the ratio test allows; −1 if none."""
-        given = self._candidates(rise, rho, alpha)
+        given = self._candidates(rise, tolerance, rho, alpha)
         while given:
             near = left = self._near(given, outside, tolerance)
             while left > 0:
-                bound = min(ratio + tolerance / abs(entry) for _, entry, ratio in given[:left])
+                bound = min(each.reach for each in given[:left])
                 best, largest = -1, 0.0
-                for k, (_, entry, ratio) in enumerate(given[:left]):
-                    if abs(entry) > largest and ratio <= bound:
+                for k, (_, entry, gap, _) in enumerate(given[:left]):
+                    if abs(entry) > largest and gap <= bound * abs(entry):
                         best, largest = k, abs(entry)
                 if best < 0:
                     return -1, 0.0  # the reduced costs are no numbers any more
-                v, entry, _ = given[best]
+                v, entry, _, _ = given[best]
                 width = self.up[v] - self.lo[v]
                 if not outside - largest * width > 0.0:
                     return v, entry
@@ -232,7 +251,7 @@ class Kernel(KernelBasis):
         """Whether the basis is optimal for the LP itself, after computing all values anew; sets `z` and `dual`."""
         if self.changed:
             self._recompute()
-        if self._choose_row(primal) >= 0:
+        if any(at != OUTSIDE and self._outside_by(v) > primal for v, at in enumerate(self.at)):
             return False
         self.price()
         nonbasic = [v for v in range(len(self.at)) if self._is_nonbasic(v)]

@@ -56,9 +56,10 @@ class KernelLp:
         )
         self.row_lo, self.row_up = p.row_lower.tolist(), p.row_upper.tolist()
         self.row_price: list[float] = []  # duals of the LP's own base rows
-        self.lo = [*p.col_lower.tolist(), *p.row_lower.tolist()]
-        self.up = [*p.col_upper.tolist(), *p.row_upper.tolist()]
-        self.x, self.d, self.weight = [0.0] * size, [0.0] * size, [1.0] * size
+        self.lo: list[float] = [*p.col_lower.tolist(), *p.row_lower.tolist()]
+        self.up: list[float] = [*p.col_upper.tolist(), *p.row_upper.tolist()]
+        self.x: list[float] = [0.0] * size
+        self.d, self.weight = [0.0] * size, [1.0] * size
         self.at, self.free_to = [OUTSIDE] * size, [0] * size
         self.cuts: CutView | None = None
         self.slot: list[int] = []  # by cut, −1 = dropped

@@ -442,6 +442,11 @@ class Tableau:
         wrong = np.abs(dual[p.active] - expected_dual)
         return bool(np.all(wrong <= RESIDUAL_LARGEST * (1.0 + dual_size[p.active])))
 
+    def renew(self, cuts: CutView | None, dual: float) -> bool:
+        """Build the tableau anew; False where its basis is then not dual feasible."""
+        self.refactor(cuts)
+        return self.settle(dual)
+
     def refactor(self, cuts: CutView | None) -> None:
         """Build the tableau anew from the LP, with the basis it has now."""
         wanted = np.concatenate(self.statuses())
