@@ -11,7 +11,10 @@ pytest.importorskip("textual", reason='watching needs the extra: pip install "py
 
 from shown import LARGE, SMALL, Shown, check_snapshot, drive
 
-SIZES = pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "140x45"])
+#: On the large terminal in `.ci/run` only; one of them always, below.
+SIZES = pytest.mark.parametrize(
+    "size", [pytest.param(SMALL, id="80x24"), pytest.param(LARGE, id="140x45", marks=pytest.mark.ci)]
+)
 
 #: Name, run to open at once, keys.
 SCREENS = {
