@@ -274,6 +274,7 @@ def random_attack(rng: random.Random) -> Attack:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(7200)  # the engine in Python computes every tag
 def test_random_attacks_for_ten_thousand_frames(python_ranks: frozenset[int]) -> None:
     rng = random.Random(f"attacks on {sorted(python_ranks)}")
     frames = attacks = 0

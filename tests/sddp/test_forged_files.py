@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+import os
 import struct
 
 import numpy as np
@@ -286,3 +287,26 @@ def test_a_forged_header_is_refused(kind, change, text):
 
     with pytest.raises(PolicyError, match=text):
         open_it(kind, with_header(kind, apply))
+
+
+@pytest.mark.parametrize("place", ["pipe", "device"])
+@pytest.mark.parametrize("read", [Policy.load, checkpoint.read_checkpoint])
+def test_a_pipe_or_a_device_is_no_file(tmp_path, place, read):
+    """Neither is waited for, nor read without an end."""
+    path = tmp_path / "00000001.cobre"
+    if place == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero")
+    with pytest.raises(PolicyError, match=r"cannot read the .* file: it is a pipe or a device"):
+        read(path)
+
+
+def test_a_pipe_in_place_of_the_log_of_cuts(tmp_path):
+    writer = checkpoint.Checkpoints(tmp_path, iterations=1)
+    train(problems.reservoir(3), LocalBackend(), TrainOptions(2, IterationLimit(1)), checkpoint=writer)
+    (log,) = tmp_path.glob("*.cuts")
+    log.unlink()
+    os.mkfifo(log)
+    with pytest.raises(PolicyError, match="cannot read the log of cuts: it is a pipe or a device"):
+        checkpoint.read_checkpoint(tmp_path / "00000001.cobre")

@@ -19,12 +19,12 @@ import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from pycobre._util.files import open_regular
 from pycobre.errors import CobreError
 
 __all__ = ["CHECKSUM_BYTES", "Container", "pack", "pack_blocks", "read", "unpack"]
@@ -125,7 +125,8 @@ def unpack(data: bytes, kind: str, version: int, *, where: str, error: type[Cobr
 def read(path: str | os.PathLike[str], kind: str, version: int, *, error: type[CobreError]) -> Container:
     """Read, check and open a file; raise `error` when it is not there or not what it should be."""
     try:
-        data = Path(path).read_bytes()
+        with open_regular(path) as file:
+            data = file.read()
     except OSError as cause:
         raise error(f"{path}: cannot read the {kind} file: {cause.strerror}. Check the path.") from cause
     return unpack(data, kind, version, where=str(path), error=error)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterable
 from pathlib import Path
+from typing import BinaryIO
 
 from pycobre.errors import OutputError
 
@@ -44,6 +47,18 @@ def expect_free(path: str | os.PathLike[str]) -> None:
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         there = "a directory with files in it" if target.is_dir() else "a file"
         raise OutputError(f"{target}: expected a new or empty directory, got {there}. Choose another name.")
+
+
+def open_regular(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a file to read; a pipe or a device, which may have no end or wait for one, raises `OSError`."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        code = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
+        why = os.strerror(code) if code == errno.EISDIR else "it is a pipe or a device and no regular file"
+        raise OSError(code, why, os.fspath(path))
+    return os.fdopen(descriptor, "rb")
 
 
 def append_durably(path: str | os.PathLike[str], at: int, data: bytes) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pycobre._util.files import write_atomically
+from pycobre._util.files import open_regular, write_atomically
 from pycobre.app.results.layout import CONTROL, EVENTS, MANIFEST, PREVIOUS, RECORD, STATUS
 from pycobre.app.results.schemas import Table
 from pycobre.errors import OutputError
@@ -93,10 +93,11 @@ def write_json(path: str | os.PathLike[str], document: Mapping[str, Any]) -> Non
 def read_json(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Read a JSON document of a result directory."""
     try:
-        document = json.loads(Path(path).read_text())
+        with open_regular(path) as file:
+            document = json.loads(file.read())
     except OSError as cause:
         raise OutputError(f"{path}: cannot read: {cause.strerror}. Is this a result directory?") from cause
-    except ValueError as cause:
+    except (ValueError, RecursionError) as cause:
         raise OutputError(f"{path}: not valid JSON: {cause}") from cause
     if not isinstance(document, dict):
         raise OutputError(f"{path}: expected a JSON object, got {type(document).__name__}")

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pycobre._util import container
-from pycobre._util.files import append_durably
+from pycobre._util.files import append_durably, open_regular
 from pycobre._util.frozen import frozen
 from pycobre.errors import PolicyError
 
@@ -102,7 +102,7 @@ def read_rows(directory: Path, mark: Mark) -> Arrays:
     filled = dict.fromkeys(mark.rows or {}, 0)
     at, chain = 0, "0" * 64
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             if os.fstat(file.fileno()).st_size < mark.size:
                 raise _torn(path, f"{mark.size} bytes", f"{os.fstat(file.fileno()).st_size}")
             while at < mark.size:
