@@ -23,7 +23,7 @@ from pycobre.solver.explicit import find_conflict, find_ray
 from pycobre.solver.highspy_lp import silent_highs, solve_lp
 from pycobre.solver.patch import patched
 
-__all__ = ["check_stages"]
+__all__ = ["check_stages", "incoming_limits", "with_incoming"]
 
 SHOWN = 8  # names listed in a finding
 
@@ -35,7 +35,7 @@ def check_stages(problem: Problem) -> None:
 
 def _findings(problem: Problem) -> Iterator[str]:
     highs = silent_highs()
-    low, high = _incoming_limits(problem)
+    low, high = incoming_limits(problem)
     for position, node in enumerate(problem.nodes):
         if not problem.shape.reachable[position]:
             continue
@@ -51,7 +51,7 @@ def _judge(
     node: Node, opening: int, low: NDArray[np.float64], high: NDArray[np.float64], highs: Any
 ) -> str | None:
     lp = patched(node.template, node.noise.plan, node.noise.values[opening])
-    relaxed = _with_incoming(lp, node, low, high)
+    relaxed = with_incoming(lp, node, low, high)
     if solve_lp(relaxed, highs).status == "optimal":
         return None  # feasible for some incoming state, and bounded for all of them
     feasible = solve_lp(replace(relaxed, cost=np.zeros(lp.num_cols), offset=0.0), highs)
@@ -65,7 +65,7 @@ def _judge(
         )
     if feasible.status == "optimal":
         given = feasible.primal[node.state_in]
-        fixed = _with_incoming(lp, node, given, given)
+        fixed = with_incoming(lp, node, given, given)
         priced = solve_lp(fixed, highs)
         if priced.status == "optimal":
             return None
@@ -92,15 +92,16 @@ def _conflict(lp: LpTemplate) -> str:
     return f": {' and '.join(parts)} contradict each other"
 
 
-def _with_incoming(
+def with_incoming(
     lp: LpTemplate, node: Node, low: NDArray[np.float64], high: NDArray[np.float64]
 ) -> LpTemplate:
+    """The LP whose incoming states are free between two limits."""
     lower, upper = lp.col_lower.copy(), lp.col_upper.copy()
     lower[node.state_in], upper[node.state_in] = low, high
     return replace(lp, col_lower=lower, col_upper=upper)
 
 
-def _incoming_limits(problem: Problem) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def incoming_limits(problem: Problem) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the smallest box around every state that may come in, for each node."""
     count, width = len(problem.nodes), len(problem.states)
     low, high = np.full((count, width), np.inf), np.full((count, width), -np.inf)
