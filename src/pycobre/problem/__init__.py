@@ -12,8 +12,13 @@ validate_node  the same of one node
 check          solves single nodes and says which cannot be solved, and why
 extensive      the deterministic equivalent: the whole tree as one LP
 storage        the one byte form of a problem, and files
+bounds         a bound on what follows a node, from the subproblems
+formats        files of others: MSPFormat, StochOptFormat, SMPS
 """
 
+from typing import TYPE_CHECKING
+
+from pycobre._util.lazy import lazy_names
 from pycobre.errors import ProblemError
 from pycobre.problem.api import ROOT, Arcs, Node, Noise, Problem, Sense, State
 from pycobre.problem.build import build
@@ -25,6 +30,9 @@ from pycobre.problem.policy_graph import Graph
 from pycobre.problem.stage import Stage
 from pycobre.solver.highspy_lp import solve_lp, to_highs
 from pycobre.solver.patch import patched
+
+if TYPE_CHECKING:
+    from pycobre.problem.formats import read, read_validation, write
 
 __all__ = [
     "ROOT",
@@ -44,8 +52,13 @@ __all__ = [
     "extensive_form",
     "load_lp",
     "patched",
+    "read",
+    "read_validation",
     "solve_extensive_form",
     "solve_lp",
     "to_highs",
     "tree_size",
+    "write",
 ]
+
+__getattr__, __dir__ = lazy_names(__name__, {"formats": ("read", "read_validation", "write")})

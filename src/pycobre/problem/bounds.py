@@ -60,10 +60,9 @@ def _least_costs(problem: Problem) -> list[float]:
     found: list[float] = []
     for node, value in zip(problem.nodes, least, strict=True):
         if value is None:
-            side = "upper_bound" if problem.sense.sign < 0 else "lower_bound"
             raise ProblemError(
                 f"problem {problem.name!r}: node {node.name!r}: expected costs that are bounded within the limits of "
-                f"its states, got none. Give {side}, a bound on all that follows a node."
+                "its states, got none. Give a bound on all that follows a node."
             )
         found.append(value)
     return found

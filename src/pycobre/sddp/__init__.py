@@ -38,6 +38,7 @@ from pycobre.sddp.selection import Domination, Level1, LimitedMemoryLevel1, Sele
 from pycobre.sddp.simulation.decision import Decision, DecisionRule
 from pycobre.sddp.simulation.recording import Record, Simulation
 from pycobre.sddp.simulation.simulate import SimulateOptions, simulate
+from pycobre.sddp.simulation.validation import path_costs
 from pycobre.sddp.stopping import (
     AllOf,
     AnyOf,
@@ -109,6 +110,7 @@ __all__ = [
     "expectation_and_cvar",
     "export_sddp_jl",
     "import_sddp_jl",
+    "path_costs",
     "risk_weights",
     "simulate",
     "train",

@@ -7,8 +7,8 @@ To add a command, write `cli/<name>.py` with
 
 and give it a line in `COMMANDS`. An exception becomes an exit code and a hint in one place (`app.failures`).
 
-commands   init, run, validate, schema, import_, migrate, simulate, runs, watch, report, compare, verify,
-           doctor, mcp, replay, version
+commands   init, run, solve, validate, schema, import_, migrate, simulate, runs, watch, report, compare,
+           verify, doctor, mcp, replay, version
 parser     the argument parser and its hints
 display    what a run prints: header, events, summary
 screen     the events as a live table, plain lines or JSON lines
@@ -36,6 +36,7 @@ from pycobre.events import RunFailed
 COMMANDS = {
     "init": "write a bundled example, or a synthetic system, as a case directory",
     "run": "train a policy for a case, simulate it and write the results",
+    "solve": "train and simulate a problem in MSPFormat, StochOptFormat or SMPS",
     "validate": "report all errors and warnings of a case",
     "schema": "write the JSON Schemas of a case's files, for editors",
     "import": "convert a deck of NEWAVE or DECOMP to a case",

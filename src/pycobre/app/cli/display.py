@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from pycobre.app.cli.screen import Screen, screen_for
 from pycobre.app.cli.summary import header, summary
+from pycobre.app.request import ProblemSource
 from pycobre.app.streams import discard
 from pycobre.events import Event
 
@@ -22,13 +24,21 @@ __all__ = ["Display"]
 class Display:
     """A listener, and a context around the run that it displays."""
 
-    def __init__(self, arguments: argparse.Namespace, request: Request, ranks: int, backend: str) -> None:
+    def __init__(
+        self,
+        arguments: argparse.Namespace,
+        request: Request,
+        ranks: int,
+        backend: str,
+        further: Callable[[Report], Mapping[str, Any]],
+    ) -> None:
         self._format: str = arguments.format
         self._quiet: bool = arguments.quiet
         self._request = request
         self._ranks = ranks
         self._backend = backend
-        self._screen: Screen = screen_for(self._format, self._quiet, sys.stdout)
+        self._further = further
+        self._screen: Screen = screen_for(self._format, self._quiet, sys.stdout, maximise=_maximised(request))
         self._report: Report | None = None
 
     def __enter__(self) -> Display:
@@ -53,11 +63,16 @@ class Display:
         if self._report is None:
             return
         if self._format == "human":
-            _print(summary(self._report, self._request))
+            _print(summary(self._report, self._request, self._further(self._report)))
         elif self._format == "json":
-            document = dict(self._report.metadata, output_dir=self._request.output)
+            further = self._further(self._report)
+            document = dict(self._report.metadata, output_dir=self._request.output, **further)
             document.pop("entities", None)
             _print(json.dumps(document, indent=2))
+
+
+def _maximised(request: Request) -> bool:
+    return isinstance(request.source, ProblemSource) and request.source.problem.sense.sign < 0
 
 
 def _print(text: str) -> None:

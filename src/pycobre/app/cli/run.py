@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,9 +75,10 @@ def add_sharing_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quiet", action="store_true", help="print the summary only")
 
 
-def add_setting_arguments(parser: argparse.ArgumentParser) -> None:
-    """Settings of the case's configuration, by path."""
-    help_text = "replace a setting, such as training.stopping_mode=all"
+def add_setting_arguments(
+    parser: argparse.ArgumentParser, help_text: str = "replace a setting, such as training.stopping_mode=all"
+) -> None:
+    """Settings of the case's configuration, or of a problem's training, by path."""
     parser.add_argument("--set", action="append", default=[], metavar="PATH=VALUE", help=help_text)
 
 
@@ -105,8 +106,15 @@ def _in_app(arguments: argparse.Namespace) -> int:
     return run_in_app([*words, *([] if arguments.quiet else ["--quiet"])], output)
 
 
-def run_command(arguments: argparse.Namespace, make_request: Callable[[argparse.Namespace], Request]) -> int:
-    """Run the request of a command as its arguments say, displayed by rank 0; return the exit code."""
+def run_command(
+    arguments: argparse.Namespace,
+    make_request: Callable[[argparse.Namespace], Request],
+    further: Callable[[Report], Mapping[str, Any]] = lambda _: {},
+) -> int:
+    """Run the request of a command as its arguments say, displayed by rank 0; return the exit code.
+
+    `further` gives what else rank 0 shall say of the results, by name.
+    """
     check_counts(arguments)
     times: int = getattr(arguments, "restarts", 0)
     if times and arguments.workers == 1:
@@ -123,7 +131,7 @@ def run_command(arguments: argparse.Namespace, make_request: Callable[[argparse.
         if place.rank != 0:
             report, _ = run.drive(request)
         else:
-            with Display(arguments, request, place.size, place.backend) as display:
+            with Display(arguments, request, place.size, place.backend, further) as display:
                 report, _ = run.drive(request, display, StopSwitch(display.stopping))
                 display.finish(report)
     return INTERRUPTED if report.metadata.get("termination_reason") == "interrupted" else 0

@@ -22,6 +22,8 @@ from pycobre.events import Event, IterationFinished, SimulationFinished, Trainin
 __all__ = ["JsonLines", "LineScreen", "LiveScreen", "Screen", "Silent", "screen_for"]
 
 HEADINGS = ("iteration", "lower bound", "upper bound", "gap", "cuts", "LP/s", "time")
+#: Where costs are maximised, what cuts bound from above and trajectories from below.
+HEADINGS_MAXIMISED = ("iteration", "upper bound", "lower bound", *HEADINGS[3:])
 EVERY_S = 2.0
 STOPPING = "Stopping after this iteration, with a checkpoint. Press Ctrl-C again to abort."
 
@@ -61,10 +63,11 @@ class Silent(_Plain):
 class LiveScreen:
     """A table of the last iterations and a progress bar, redrawn a few times per second."""
 
-    def __init__(self, stream: IO[str]) -> None:
+    def __init__(self, stream: IO[str], headings: tuple[str, ...] = HEADINGS) -> None:
         from rich.console import Console
         from rich.live import Live
 
+        self._headings = headings
         self._progress = Progress()
         self._console = Console(file=stream, highlight=False)
         self._live = Live(
@@ -95,10 +98,8 @@ class LiveScreen:
 
         known = self._progress
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, collapse_padding=True)
-        for name in HEADINGS:
-            table.add_column(
-                name, justify="right", no_wrap=True, style="bold" if name == "lower bound" else ""
-            )
+        for place, name in enumerate(self._headings):
+            table.add_column(name, justify="right", no_wrap=True, style="bold" if place == 1 else "")
         for event in known.rows:
             table.add_row(*row(event))
         if known.scenarios:
@@ -122,7 +123,8 @@ class LineScreen(_Plain):
 
     WIDTHS = (9, 16, 16, 11, 8, 9, 10)
 
-    def __init__(self, stream: IO[str]) -> None:
+    def __init__(self, stream: IO[str], headings: tuple[str, ...] = HEADINGS) -> None:
+        self._headings = headings
         self._writer = _Writer(stream)
         self._last = -EVERY_S
         self._pending: IterationFinished | None = None
@@ -157,7 +159,7 @@ class LineScreen(_Plain):
         if self._pending is None:
             return
         if not self._headed:
-            self._writer.put(_aligned(HEADINGS, self.WIDTHS))
+            self._writer.put(_aligned(self._headings, self.WIDTHS))
             self._headed = True
         self._writer.put(_aligned(row(self._pending), self.WIDTHS))
         self._pending, self._last = None, time.monotonic()
@@ -215,10 +217,11 @@ def _aligned(cells: tuple[str, ...], widths: tuple[int, ...]) -> str:
     return "".join(cell.rjust(width) for cell, width in zip(cells, widths, strict=True))
 
 
-def screen_for(form: str, quiet: bool, stream: IO[str]) -> Screen:
+def screen_for(form: str, quiet: bool, stream: IO[str], *, maximise: bool = False) -> Screen:
     """The screen for an output format: human, json or jsonl."""
     if form == "jsonl":
         return JsonLines(stream)
     if quiet or form == "json":
         return Silent()
-    return LiveScreen(stream) if stream.isatty() else LineScreen(stream)
+    headings = HEADINGS_MAXIMISED if maximise else HEADINGS
+    return LiveScreen(stream, headings) if stream.isatty() else LineScreen(stream, headings)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from pycobre.app.report import Report
-from pycobre.app.request import CaseSource, Request
+from pycobre.app.request import ProblemSource, Request
 from pycobre.app.wording import amount, counted, duration
 from pycobre.hydro.uncertainty.tree import tree_seed
 from pycobre.sddp.timing import sums_by_rank
@@ -22,7 +22,9 @@ LISTED_RANKS = 8
 
 def header(request: Request, ranks: int, backend: str) -> str:
     """What is about to run: case, sizes, backend, ranks, seeds."""
-    assert isinstance(request.source, CaseSource)
+    shares = f"{backend} backend, {counted(ranks, 'rank')} × {counted(request.threads, 'thread')}"
+    if isinstance(request.source, ProblemSource):
+        return _problem_header(request, request.source, shares)
     case = request.source.case
     training = case.config.training
     counts = (
@@ -35,7 +37,6 @@ def header(request: Request, ranks: int, backend: str) -> str:
     sizes = " · ".join(counted(*each) for each in counts if each[0])
     passes = getattr(training.selection, "forward_passes", None)
     work = counted(passes, "forward pass", "forward passes") if passes else "every path"
-    shares = f"{backend} backend, {counted(ranks, 'rank')} × {counted(request.threads, 'thread')}"
     seed = tree_seed(case)
     return "\n".join(
         (
@@ -47,17 +48,40 @@ def header(request: Request, ranks: int, backend: str) -> str:
     )
 
 
-def summary(report: Report, request: Request) -> str:
-    """What came of it, and what to type next."""
+def _problem_header(request: Request, source: ProblemSource, shares: str) -> str:
+    problem, options = source.problem, source.options
+    counts = (
+        (max(node.stage for node in problem.nodes), "stage", "stages"),
+        (len(problem.nodes), "node", "nodes"),
+        (len(problem.states), "state", "states"),
+        (sum(node.noise.openings for node in problem.nodes), "opening", "openings"),
+    )
+    passes = counted(options.forward_passes, "forward pass", "forward passes")
+    return "\n".join(
+        (
+            f"pycobre · {problem.name} ({problem.sense.value})",
+            f"  {' · '.join(counted(*each) for each in counts)}",
+            f"  {passes} · seed {options.seed} · {shares}",
+            f"  results in {request.output}",
+        )
+    )
+
+
+def summary(report: Report, request: Request, further: Mapping[str, Any] | None = None) -> str:
+    """What came of it, and what to type next; `further` are results that the command has added."""
     found = report.metadata
     lines = [""]
     if "lower_bound" in found:
         half = found["upper_bound_half_width"]
         interval = f" ± {amount(half)} (95 %)" if half == half and half > 0 else ""
         estimate = found.get("bound_estimate")
+        # The mean of a pass bounds what is minimised from above, what is maximised from below.
+        bound, mean = (
+            ("upper", "lower bound") if found.get("sense") == "maximise" else ("lower", "upper bound")
+        )
         lines += [
-            f"  lower bound   {amount(found['lower_bound'])}{', an estimate' if estimate else ''}",
-            f"  upper bound   {amount(found['upper_bound'])}{interval}{_exact(found)}",
+            f"  {bound} bound   {amount(found['lower_bound'])}{', an estimate' if estimate else ''}",
+            f"  {mean}   {amount(found['upper_bound'])}{interval}{_exact(found)}",
             f"  gap           {100 * found['gap']:.3f} %{_gap_interval(found)}",
             f"  iterations    {found['iterations']}, {_stopped(found['termination_reason'])}",
             f"  cuts          {found['total_cuts']}",
@@ -71,6 +95,11 @@ def summary(report: Report, request: Request) -> str:
         scenarios = counted(cost["scenarios"], "path" if exact else "scenario")
         lines.append(f"  simulation    {scenarios}, mean {amount(cost['mean'])}{half}")
         lines += _of_simulation(cost, found)
+    for name, values in (further or {}).items():
+        said = ", ".join(
+            f"{key} {amount(value) if isinstance(value, float) else value}" for key, value in values.items()
+        )
+        lines.append(f"  {name:<12}  {said}")
     lines += [*_efficiency(report), f"  backend       {found['backend']}, {counted(found['ranks'], 'rank')}"]
     lines.append(f"  time          {duration(found['elapsed_s'])}")
     if "policy_digest" in found:

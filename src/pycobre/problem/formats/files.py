@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pycobre._util.container import MAGIC
 from pycobre._util.files import write_atomically
-from pycobre.errors import ProblemError
+from pycobre.errors import ProblemError, SolverError
 from pycobre.problem.api import Problem
 from pycobre.problem.bounds import with_derived_bounds
 from pycobre.problem.check import check_stages
@@ -31,15 +31,14 @@ def read(
     path: str | os.PathLike[str],
     *,
     lattice: str | os.PathLike[str] | None = None,
-    lower_bound: float | None = None,
-    upper_bound: float | None = None,
+    bound: float | None = None,
     relax: bool = False,
 ) -> Problem:
     """Read a problem in MSPFormat, StochOptFormat 1.0, SMPS, or as `Problem.save` wrote it.
 
     Further files of the format are found beside it; `lattice` names the second one of MSPFormat if it is elsewhere.
-    `lower_bound` (to minimise) or `upper_bound` (to maximise) bounds all that follows a node; without, a bound is
-    derived from the subproblems. `relax` reads integer variables as continuous ones.
+    `bound` bounds all that follows a node: from below where the problem is minimised, from above where it is
+    maximised; without, a bound is derived from the subproblems. `relax` reads integer variables as continuous ones.
 
     On error: ProblemError with the file, the place in it and what was expected there.
     """
@@ -61,18 +60,16 @@ def read(
             problem = msp.read_msp(given, None if lattice is None else Path(lattice), relax=relax)
     elif _is_own(given):
         problem = Problem.load(given)
-        return (
-            problem
-            if lower_bound is None and upper_bound is None
-            else _bounded(problem, lower_bound, upper_bound)
-        )
+        return problem if bound is None else _bounded(problem, bound)
     else:
         raise ProblemError(f"{given}: expected {_KNOWN}; got another name.")
-    if lower_bound is None and upper_bound is None:
-        problem = with_derived_bounds(problem)
-    else:
-        problem = _bounded(problem, lower_bound, upper_bound)
-    check_stages(problem)
+    try:
+        problem = with_derived_bounds(problem) if bound is None else _bounded(problem, bound)
+        check_stages(problem)
+    except SolverError as cause:
+        raise ProblemError(
+            f"{given}: expected numbers of a size that an LP can have, got others. Look at the largest ones."
+        ) from cause
     return problem
 
 
@@ -105,12 +102,7 @@ def write(problem: Problem, path: str | os.PathLike[str]) -> None:
         raise ProblemError(f"{given}: expected a name X{SOF} or X{msp.PROBLEM}, got another.")
 
 
-def _bounded(problem: Problem, lower_bound: float | None, upper_bound: float | None) -> Problem:
-    maximise = problem.sense.sign < 0
-    bound, other = (upper_bound, lower_bound) if maximise else (lower_bound, upper_bound)
-    if bound is None or other is not None:
-        wanted = "upper_bound, since it is maximised" if maximise else "lower_bound, since it is minimised"
-        raise ProblemError(f"problem {problem.name!r}: expected {wanted}, got the other.")
+def _bounded(problem: Problem, bound: float) -> Problem:
     nodes = [
         node if node.theta_lower is None else replace(node, theta_lower=problem.as_seen(bound))
         for node in problem.nodes
@@ -119,7 +111,7 @@ def _bounded(problem: Problem, lower_bound: float | None, upper_bound: float | N
 
 
 def _is_own(path: Path) -> bool:
-    try:
-        return path.is_file() and path.open("rb").read(len(MAGIC)) == MAGIC
-    except OSError:
+    if not path.is_file():
         return False
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC

@@ -115,6 +115,7 @@ class _File:
         for name, variable in self._variables[node.stage].items():
             cost = columns[name] * _amount(variable.cost, data) + cost
         (sp.maximise if self.maximise else sp.minimise)(cost)
+        named = {"", *(row.name for row in sp.rows)}
         for row in self._rows[node.stage]:
             left: Operand = 0.0
             for term in row.terms:
@@ -125,7 +126,8 @@ class _File:
             made = (
                 left == right if row.kind == "EQ" else left <= right if row.kind == "LEQ" else left >= right
             )
-            sp.add(made, row.name or None)
+            sp.add(made, row.name if row.name not in named else None)
+            named.add(row.name)
 
     def _states(
         self, sp: Stage, stage: int, name: str, lags: int, data: Mapping[str, Operand]

@@ -153,8 +153,8 @@ class _Writer:
             right = _number(vertices, f"{name} rhs", lambda lp: lp.rows[row][0])
             self._constraints.append({"name": name, "type": "EQ", "lhs": left, "rhs": right})
             return
-        self._side(name, "GEQ", left, vertices, lambda lp: lp.rows[row][0])
-        self._side(name, "LEQ", left, vertices, lambda lp: lp.rows[row][2])
+        self._side(f"{name} (from)", "GEQ", left, vertices, lambda lp: lp.rows[row][0])
+        self._side(f"{name} (to)", "LEQ", left, vertices, lambda lp: lp.rows[row][2])
 
     def _side(
         self, name: str, kind: str, left: list[Any], vertices: list[_Vertex], side: Callable[[PlainLp], float]
@@ -163,7 +163,7 @@ class _Writer:
         if any(finite):
             if not all(finite):
                 raise _unsaid(self._problem, f"the row {name!r} to have a side in every opening, or in none")
-            right = _number(vertices, f"{name} {kind}", side)
+            right = _number(vertices, f"{name} side", side)
             self._constraints.append({"name": name, "type": kind, "lhs": left, "rhs": right})
 
     def _equal(self, first: tuple[str, int], second: tuple[str, int]) -> None:
