@@ -17,6 +17,7 @@ from pycobre.app.stop_switch import StopSwitch
 from pycobre.errors import OptionError
 
 if TYPE_CHECKING:
+    from pycobre.app.report import Report
     from pycobre.app.request import Request
 
 # The least value of each option that counts something.
