@@ -77,6 +77,7 @@ IMPORTS: dict[str, set[str]] = {
         "hydro.files",
         "hydro.model",
         "hydro.uncertainty",
+        "problem",
         "sddp",
         "solver",
     },
