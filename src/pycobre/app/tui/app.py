@@ -1,7 +1,7 @@
 """The app: a stack of screens, of which the front one is read again and again.
 
-Reading happens in a thread, at most every second, and so seldom that this process takes at most a hundredth of a
-core: who watches a run on its own machine does not slow it down.
+Reading happens in a thread, every second, and down to every five seconds where reading and drawing take more than a
+hundredth of a core: who watches a run on its own machine should not slow it down.
 """
 
 from __future__ import annotations
@@ -82,11 +82,12 @@ class WatchApp(App[int]):
             self.run_worker(self._read_on(), group="reading", exclusive=True)
 
     async def _read_on(self) -> None:
+        last = time.process_time()
         while True:
-            begin = time.process_time()
             self._soon.clear()
             await self.read_now()
-            pause = max(LEAST_S, min(MOST_S, SHARE * (time.process_time() - begin)))
+            begin, last = last, time.process_time()  # with the drawing that followed the reading before
+            pause = max(LEAST_S, min(MOST_S, SHARE * (last - begin)))
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._soon.wait(), pause)
 
