@@ -111,7 +111,7 @@ IMPORTS: dict[str, set[str]] = {
     "hydro.decks": {"_util", "errors", "hydro.files", "hydro.model"},
     "hydro.equations": {"_util", "errors", "hydro.model", "solver"},
     "hydro.examples": {"_util", "errors", "hydro.model"},
-    "hydro.files": {"_util", "errors", "hydro.checks", "hydro.model"},
+    "hydro.files": {"_util", "errors", "hydro.checks", "hydro.model", "sddp"},
     "hydro.model": {"_util"},
     "hydro.study": {
         "_util",

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 from pycobre.errors import CobreError
 from pycobre.events import Event
-from pycobre.problem import Problem
+from pycobre.problem import Boundary, Problem
 from pycobre.sddp import (
     CVaR,
     IterationLimit,
@@ -48,6 +48,14 @@ def digest_of(simulation: Simulation) -> str:
     return digest.hexdigest()
 
 
+def with_boundary(problem: Problem) -> Problem:
+    """The problem with a price of what is left in the end."""
+    intercept, slope = np.array([30.0, 12.0, 0.0]), np.array([[-3.0], [-1.0], [0.0]])
+    *nodes, last = problem.nodes
+    ending = replace(last, boundary=Boundary(intercept, slope), theta_lower=0.0, discount=0.9)
+    return replace(problem, nodes=(*nodes, ending))
+
+
 def variants() -> dict[str, tuple[Problem, TrainOptions]]:
     """Problems and options that together touch every mechanism whose bits could depend on the ranks."""
     five = TrainOptions(forward_passes=5, stopping=IterationLimit(4))
@@ -75,6 +83,7 @@ def variants() -> dict[str, tuple[Problem, TrainOptions]]:
         "every path of a chain": (problems.reservoir(3), every),
         "every path, with risk": (markov, replace(every, risk=expectation_and_cvar(0.4, 0.3))),
         "every path of a tree": (tree, replace(every, lazy=False, selection=Level1(every=2))),
+        "boundary": (with_boundary(problems.reservoir(5)), five),
         "cyclic": (problems.reservoir_for_ever(), short),
         "random ring": (ring, short),
     }

@@ -10,6 +10,7 @@ from pycobre._util.arrays import F64, I32
 from pycobre._util.frozen import frozen
 from pycobre.hydro.checks import require_sound
 from pycobre.hydro.equations.anticipated import Anticipation, anticipation_of
+from pycobre.hydro.equations.boundary import BoundaryCosts, boundary_costs
 from pycobre.hydro.equations.evaporation import linear_evaporation
 from pycobre.hydro.equations.index import Index
 from pycobre.hydro.equations.period_step import PeriodStep
@@ -29,7 +30,7 @@ from pycobre.hydro.uncertainty.noise import NoiseLayout, StageNoise, stage_noise
 from pycobre.hydro.uncertainty.periods import initial_accumulation, period_steps
 from pycobre.hydro.uncertainty.pinned import pinned_values
 from pycobre.hydro.uncertainty.tree import opening_noise, tree_seed
-from pycobre.problem import ROOT, Arcs, Node, Noise, Problem, State
+from pycobre.problem import ROOT, Arcs, Boundary, Node, Noise, Problem, State
 from pycobre.stochastic.par import Par
 
 __all__ = ["HydroModel", "build_model"]
@@ -55,6 +56,7 @@ class HydroModel:
     periods: tuple[PeriodStep, ...] | None  #: where lags belong to periods of several stages
     graph: CaseGraph  #: whose nodes are those of the problem
     travel: Travel | None = None  #: where some rivers take time
+    beyond: BoundaryCosts | None = None  #: the last stage
 
     @property
     def seed(self) -> int:
@@ -102,9 +104,10 @@ def build_model(case: Case) -> HydroModel:
     states = _states(case, index, par, periods is not None, travel, anticipation)
     graph = graph_of(case.policy_graph, case.stages)
     random = RandomParts(case, index, layout, par, noise, openings, periods)
-    problem = _problem(random, graph, states, discounts, lps)
+    beyond = boundary_costs(case, index, [state.name for state in states])
+    problem = _problem(random, graph, states, discounts, lps, beyond)
     return HydroModel(
-        case, problem, index, layout, par, numbers, lps, noise, openings, periods, graph, travel
+        case, problem, index, layout, par, numbers, lps, noise, openings, periods, graph, travel, beyond
     )
 
 
@@ -161,9 +164,11 @@ def _problem(
     states: tuple[State, ...],
     discounts: list[float],
     lps: tuple[StageLp, ...],
+    beyond: BoundaryCosts | None,
 ) -> Problem:
     """One node of the problem for every node of the graph: the LP of its stage, and its own noise."""
-    least, pinned = _least_costs(lps, discounts), pinned_values(random, graph)
+    least, pinned = _least_costs(lps, discounts, beyond), pinned_values(random, graph)
+    boundary = None if beyond is None else Boundary(beyond.intercept, beyond.slope)
     ways = [_state_columns(lp, random, t) for t, lp in enumerate(lps)]
     supports = [
         places.values(openings) for places, openings in zip(random.noise, random.openings, strict=True)
@@ -182,6 +187,7 @@ def _problem(
                 theta_lower=least[t],
                 rhs_corrections=random.noise[t].rhs_corrections,
                 stage=t + 1,
+                boundary=boundary if t + 1 == len(lps) else None,
             )
         )
     arcs = [(ROOT if source == START else source, target, p) for source, target, p in graph.arcs]
@@ -264,12 +270,14 @@ def _discount(case: Case, stage: Stage) -> float:
     return float((1.0 + rate) ** (-stage.days / DAYS_PER_YEAR))
 
 
-def _least_costs(lps: tuple[StageLp, ...], discounts: list[float]) -> list[float | None]:
+def _least_costs(
+    lps: tuple[StageLp, ...], discounts: list[float], beyond: BoundaryCosts | None
+) -> list[float | None]:
     """A bound on what follows each stage: rewards, where there are any, at their most; 0 otherwise."""
     below: list[float | None] = [None] * len(lps)
-    total = 0.0
+    total = 0.0 if beyond is None else beyond.floor
     for t in reversed(range(len(lps))):
-        below[t] = total if t + 1 < len(lps) else None
+        below[t] = total if t + 1 < len(lps) or beyond is not None else None
         lp = lps[t].template
         reward = lp.cost < 0.0
         stage = float((lp.cost[reward] * lp.col_upper[reward]).sum()) if reward.any() else 0.0

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from pycobre._util.lazy import lazy_names
 from pycobre.errors import ProblemError
-from pycobre.problem.api import ROOT, Arcs, Node, Noise, Problem, Sense, State
+from pycobre.problem.api import ROOT, Arcs, Boundary, Node, Noise, Problem, Sense, State
 from pycobre.problem.build import build
 from pycobre.problem.check import check_stages
 from pycobre.problem.extensive import extensive_form, solve_extensive_form, tree_size
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ROOT",
     "Arcs",
+    "Boundary",
     "Graph",
     "LoadedLp",
     "Node",

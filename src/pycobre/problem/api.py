@@ -32,7 +32,7 @@ from pycobre.problem.graph import ROOT, Shape
 from pycobre.problem.validate import require_valid
 from pycobre.solver.api import LpTemplate, PatchPlan, RhsCorrections
 
-__all__ = ["ROOT", "Arcs", "Node", "Noise", "Problem", "Sense", "State"]
+__all__ = ["ROOT", "Arcs", "Boundary", "Node", "Noise", "Problem", "Sense", "State"]
 
 
 def _frozen(values: ArrayLike, dtype: DTypeLike, ndim: int) -> NDArray[Any]:
@@ -110,13 +110,35 @@ class Noise:
 
 
 @frozen(eq=False, repr=False)
+class Boundary:
+    """What lies beyond the graph: the largest of the linear functions intercept + slope·x of the state handed on.
+
+    Costs to be minimised, as everything inside; worth `discount` of the node that they belong to.
+    """
+
+    intercept: NDArray[np.float64]  #: [functions]
+    slope: NDArray[np.float64]  #: [functions, states]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "intercept", _frozen(self.intercept, np.float64, 1))
+        object.__setattr__(self, "slope", _frozen(self.slope, np.float64, 2))
+
+    def __len__(self) -> int:
+        return len(self.intercept)
+
+    def __repr__(self) -> str:
+        return f"<Boundary: {len(self)} linear functions of {self.slope.shape[1]} states>"
+
+
+@frozen(eq=False, repr=False)
 class Node:
     """One decision: an LP, how the state enters and leaves it, and the noise it sees.
 
     `state_in[i]` and `state_out[i]` are the columns of state i (they may be the same column: a state merely
     carried on). The bounds of an incoming column are ignored, those of an outgoing one are the limits of the
     state. The cost-to-go column is not in `template`: whoever solves appends it with cost `discount` and
-    lower bound `theta_lower` (None where no arc leaves).
+    lower bound `theta_lower` (None where no arc leaves). A node that no arc leaves may have a `boundary`, whose
+    value is then its cost-to-go, from `theta_lower` on.
     """
 
     name: str
@@ -128,6 +150,7 @@ class Node:
     theta_lower: float | None = None
     rhs_corrections: RhsCorrections | None = None
     stage: int = 1
+    boundary: Boundary | None = None
 
     def __post_init__(self) -> None:
         _freeze(self.template)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from pycobre._util.frozen import frozen
 from pycobre.errors import ProblemError, SolverError
-from pycobre.problem.api import Problem
+from pycobre.problem.api import Node, Problem
 from pycobre.problem.graph import ROOT
 from pycobre.solver.api import LpTemplate
 from pycobre.solver.highspy_lp import solve_lp
@@ -122,7 +122,8 @@ def _assemble(problem: Problem, vertices: list[_Vertex]) -> LpTemplate:
         key = (vertex.node, vertex.opening)
         if key not in known:
             node = problem.nodes[vertex.node]
-            known[key] = patched(node.template, node.noise.plan, node.noise.values[vertex.opening])
+            lp = patched(node.template, node.noise.plan, node.noise.values[vertex.opening])
+            known[key] = lp if node.boundary is None else _with_boundary(lp, node)
         blocks.append(known[key])
     columns = np.cumsum([0, *(block.num_cols for block in blocks)])
     rows = np.cumsum([0, *(block.num_rows for block in blocks)])
@@ -159,6 +160,36 @@ def _assemble(problem: Problem, vertices: list[_Vertex]) -> LpTemplate:
             *_names(vertices, blocks, LpTemplate.row_name, [b.num_rows for b in blocks]),
             *_link_names(problem, vertices),
         ),
+    )
+
+
+def _with_boundary(lp: LpTemplate, node: Node) -> LpTemplate:
+    """The LP with a column for what lies beyond, which is not below any of the boundary's functions."""
+    boundary = node.boundary
+    assert boundary is not None
+    count, theta = len(boundary), lp.num_cols
+    rows: list[list[int]] = [[] for _ in range(lp.num_cols + 1)]
+    values: list[list[float]] = [[] for _ in range(lp.num_cols + 1)]
+    for column in range(lp.num_cols):
+        span = slice(lp.starts[column], lp.starts[column + 1])
+        rows[column], values[column] = lp.rows[span].tolist(), lp.values[span].tolist()
+    for state, column in enumerate(node.state_out.tolist()):
+        rows[column] += range(lp.num_rows, lp.num_rows + count)
+        values[column] += (-boundary.slope[:, state]).tolist()
+    rows[theta], values[theta] = list(range(lp.num_rows, lp.num_rows + count)), [1.0] * count
+    floor = -np.inf if node.theta_lower is None else node.theta_lower
+    return LpTemplate(
+        cost=np.append(lp.cost, node.discount),
+        col_lower=np.append(lp.col_lower, floor),
+        col_upper=np.append(lp.col_upper, np.inf),
+        row_lower=np.concatenate([lp.row_lower, boundary.intercept]),
+        row_upper=np.concatenate([lp.row_upper, np.full(count, np.inf)]),
+        starts=np.cumsum([0, *(len(each) for each in rows)]).astype(np.int32),
+        rows=np.array([row for each in rows for row in each], np.int32),
+        values=np.array([value for each in values for value in each]),
+        offset=lp.offset,
+        col_names=(*lp.col_names, "beyond") if lp.col_names else (),
+        row_names=(*lp.row_names, *(f"boundary {k}" for k in range(count))) if lp.row_names else (),
     )
 
 

@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 from pycobre._util.container import Container, pack, read, unpack
 from pycobre._util.files import write_atomically
 from pycobre.errors import ProblemError
-from pycobre.problem.api import Arcs, Node, Noise, Problem, Sense, State
+from pycobre.problem.api import Arcs, Boundary, Node, Noise, Problem, Sense, State
 from pycobre.solver.api import LpTemplate, PatchPlan, RhsCorrections
 
 __all__ = ["from_bytes", "load", "save", "to_bytes"]
@@ -97,6 +97,7 @@ def _encode(problem: Problem) -> Container:
             "discount": float(node.discount),
             "theta_lower": None if node.theta_lower is None else float(node.theta_lower),
             "floors": None if node.rhs_corrections is None else writer.record(node.rhs_corrections),
+            **_boundary(writer, node),
         }
         for node in problem.nodes
     ]
@@ -109,6 +110,13 @@ def _encode(problem: Problem) -> Container:
         "texts": writer.texts,
     }
     return Container(KIND, VERSION, meta, {str(number): array for number, array in enumerate(writer.arrays)})
+
+
+def _boundary(writer: _Writer, node: Node) -> dict[str, Any]:
+    """Only nodes that have one mention it: problems without keep their bytes."""
+    if node.boundary is None:
+        return {}
+    return {"boundary": [writer.array(node.boundary.intercept), writer.array(node.boundary.slope)]}
 
 
 class _Reader:
@@ -188,7 +196,13 @@ def _node(reader: _Reader, entry: dict[str, Any]) -> Node:
         discount=float(entry["discount"]),
         theta_lower=None if theta_lower is None else float(theta_lower),
         rhs_corrections=None if entry["floors"] is None else reader.record(RhsCorrections, entry["floors"]),
+        boundary=_read_boundary(reader, entry["boundary"]) if "boundary" in entry else None,
     )
+
+
+def _read_boundary(reader: _Reader, numbers: list[int]) -> Boundary:
+    intercept, slope = numbers
+    return Boundary(reader.array(intercept, np.float64), reader.array(slope, np.float64, 2))
 
 
 def _text(value: Any) -> str:

@@ -18,7 +18,7 @@ from pycobre.problem.graph import ROOT, Shape
 from pycobre.problem.validate_node import PROBABILITY_TOLERANCE, node_findings
 
 if TYPE_CHECKING:
-    from pycobre.problem.api import Problem
+    from pycobre.problem.api import Node, Problem
 
 __all__ = ["findings", "raise_if_any", "require_valid"]
 
@@ -118,13 +118,30 @@ def _graph(problem: Problem) -> Iterator[str]:
                 f"node {node.name!r}: expected a path from the root, got none. Add an arc to it (of "
                 "probability 0 if it is unreachable on purpose), or remove the node."
             )
-        if len(shape.successors(i)[0]) and (node.theta_lower is None or not math.isfinite(node.theta_lower)):
+        if node.boundary is not None:
+            yield from _boundary(node, bool(len(shape.successors(i)[0])), len(problem.states))
+        ahead = len(shape.successors(i)[0]) or node.boundary is not None
+        if ahead and (node.theta_lower is None or not math.isfinite(node.theta_lower)):
             side = "an upper bound on the reward" if problem.sense.sign < 0 else "a lower bound on the cost"
             yield (
                 f"node {node.name!r}: expected {side} to go, got {node.theta_lower}. Give a finite number "
                 "that no policy can beat."
             )
     yield from _endless(problem, shape)
+
+
+def _boundary(node: Node, followed: bool, states: int) -> Iterator[str]:
+    boundary = node.boundary
+    assert boundary is not None
+    if followed:
+        yield f"node {node.name!r}: expected a boundary where no arc leaves only, got one. Remove it or the arcs."
+    if boundary.slope.shape != (len(boundary), states):
+        yield (
+            f"node {node.name!r}: expected boundary slopes of {len(boundary)} functions and {states} states, got "
+            f"{boundary.slope.shape[0]} and {boundary.slope.shape[1]}."
+        )
+    if not (np.isfinite(boundary.intercept).all() and np.isfinite(boundary.slope).all()):
+        yield f"node {node.name!r}: expected finite boundary functions, got NaN or infinity among them."
 
 
 def _endless(problem: Problem, shape: Shape) -> Iterator[str]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pycobre._util.arrays import F64, I32, U8
 from pycobre._util.frozen import frozen
 from pycobre.comm import SharedMemoryProvider, SharedRegion
+from pycobre.problem import Boundary
 from pycobre.sddp.plan import Plan
 from pycobre.solver.api import CutView
 
@@ -47,6 +48,13 @@ class Cuts:
         """What the solver reads."""
         masked = bool(np.any(self.active == 0))
         return CutView(self.intercept, self.slope, len(self), self.active if masked else None)
+
+    @classmethod
+    def of_boundary(cls, boundary: Boundary) -> Cuts:
+        """A boundary's functions, as cuts that were there before the first iteration."""
+        count = len(boundary)
+        zero, number = np.zeros(count, np.int32), np.arange(count, dtype=np.int32)
+        return cls(boundary.intercept, boundary.slope, zero, number, zero, np.ones(count, np.uint8))
 
     def as_beginning(self) -> Cuts:
         """Marked as made before a training's first iteration; slots keep their order."""
@@ -159,17 +167,20 @@ class CutPool:
         `per_iteration` says of a node how many cuts it gets in an iteration, or at most.
         """
         first = 32 if limit is None else min(32, limit)
-        return {
-            node.index: cls(
-                provider,
-                plan.states,
-                first * per_iteration(node.index),
-                limit and limit * per_iteration(node.index),
-                keep_points=keep_points,
-            )
-            for node in plan.nodes
-            if node.has_future
-        }
+        pools = {}
+        for node in plan.nodes:
+            if node.boundary is not None:
+                pools[node.index] = cls(provider, plan.states, len(node.boundary), len(node.boundary))
+            elif node.has_future:
+                count = per_iteration(node.index)
+                pools[node.index] = cls(
+                    provider,
+                    plan.states,
+                    first * count,
+                    limit and limit * count,
+                    keep_points=keep_points,
+                )
+        return pools
 
     @staticmethod
     def of_all_nodes(pools: Mapping[int, CutPool], plan: Plan) -> tuple[Cuts, ...]:

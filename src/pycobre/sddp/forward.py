@@ -43,6 +43,7 @@ class Visit:
     block: Block  #: one opening per entry
     stage_cost: F64  #: [trajectories], without the cost-to-go
     weight: F64  #: [trajectories], the product of the discounts before this visit
+    cost: F64  #: [trajectories]: the stage's, and at a boundary what lies beyond, discounted to the stage
     of: I64 | None = None
 
     @property
@@ -63,7 +64,7 @@ class Trajectories:
 
     paths: Paths
     cost: F64  #: [trajectories], discounted to the start
-    stage_cost: F64  #: [trajectories, depth], undiscounted
+    stage_cost: F64  #: [trajectories, depth], undiscounted, with what lies beyond a boundary
     states: tuple[F64, ...]  #: per depth [trajectories, states]: outgoing states
 
     @classmethod
@@ -139,10 +140,11 @@ def walk(
                 counted=None if leaders is None else leaders.first[solved, depth],
             )
             stage_cost = block.objective[:, 0] - prepared.discount * block.theta[:, 0]
+            cost = stage_cost if prepared.boundary is None else block.objective[:, 0]
             if of is not None:
-                stage_cost = stage_cost[of]
+                stage_cost, cost = stage_cost[of], cost[of]
             members = slice(None) if rows is None else rows
-            visit = Visit(depth, node, rows, block, stage_cost, weight[members].copy(), of)
+            visit = Visit(depth, node, rows, block, stage_cost, weight[members].copy(), cost, of)
             yield visit
             if rows is None:
                 following = visit.output
@@ -191,8 +193,8 @@ def run_forward(
     for visit in walk(
         plan, subproblems, starts, paths, iteration=iteration, first=first, entering=entering, leaders=leaders
     ):
-        cost[visit.at] += visit.weight * visit.stage_cost
-        stage_cost[visit.at, visit.depth] = visit.stage_cost
+        cost[visit.at] += visit.weight * visit.cost
+        stage_cost[visit.at, visit.depth] = visit.cost
         states[visit.depth][visit.at] = visit.output
         assert visit.block.basis is not None
         rows = np.arange(len(paths)) if visit.rows is None and visit.of is not None else visit.rows

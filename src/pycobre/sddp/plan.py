@@ -13,7 +13,7 @@ import numpy as np
 
 from pycobre._util.arrays import F64, I32
 from pycobre._util.frozen import frozen
-from pycobre.problem import ROOT, Node, Problem
+from pycobre.problem import ROOT, Boundary, Node, Problem
 from pycobre.sddp.sampling import Paths, linear_nodes
 from pycobre.solver.api import LpModel, LpTemplate
 
@@ -29,7 +29,8 @@ class NodePlan:
     model: LpModel
     discount: float
     theta_lower: float
-    has_future: bool  #: whether any arc leaves it, so that it holds cuts
+    has_future: bool  #: whether an arc leaves it, or it has a boundary: then it holds cuts
+    boundary: Boundary | None  #: cuts that no training adds to
     order: I32  #: position in a chain → opening; those of probability zero are never solved
     support: F64  #: values of all openings, as in the problem
 
@@ -89,7 +90,7 @@ class Plan:
         shape = problem.shape
         nodes = []
         for index, node in enumerate(problem.nodes):
-            has_future = len(shape.successors(index)[0]) > 0
+            has_future = len(shape.successors(index)[0]) > 0 or node.boundary is not None
             model = _with_cost_to_go(node) if has_future else _terminal_model(node)
             # Nodes that solve the same LP share one model, hence one LP in the solver's memory.
             model = models.setdefault(_content(model), model)
@@ -101,6 +102,7 @@ class Plan:
                     discount=node.discount if has_future else 0.0,
                     theta_lower=_lower(node) if has_future else 0.0,
                     has_future=has_future,
+                    boundary=node.boundary,
                     order=_chain_order(node),
                     support=node.noise.values,
                 )

@@ -20,9 +20,10 @@ from pycobre.problem import Problem, Sense
 from pycobre.sddp.cuts import Cuts
 from pycobre.sddp.node_keys import node_position_or_index
 from pycobre.sddp.numbers import cut_values
+from pycobre.sddp.plan import NodePlan
 from pycobre.sddp.stored import StoredData, cut_arrays
 
-__all__ = ["Policy", "Value", "bound_name"]
+__all__ = ["Policy", "Value", "bound_name", "cuts_of"]
 
 
 KIND, VERSION = "policy", 1
@@ -32,6 +33,11 @@ def bound_name(sense: Sense, *, estimate: bool = False) -> str:
     """On which side of the optimum the bound of a training is, in words."""
     side = "lower bound" if sense.sign > 0 else "upper bound"
     return f"estimate of the {side}" if estimate else side
+
+
+def cuts_of(node: NodePlan, policy: Policy) -> Cuts:
+    """The cuts that a node is solved with: a boundary is the problem's own, whatever a policy holds."""
+    return policy.cuts[node.index] if node.boundary is None else Cuts.of_boundary(node.boundary)
 
 
 class Value(NamedTuple):
@@ -72,7 +78,8 @@ class Policy:
             theta_lower=np.array(
                 [
                     node.theta_lower
-                    if node.theta_lower is not None and len(problem.shape.successors(index)[0])
+                    if node.theta_lower is not None
+                    and (len(problem.shape.successors(index)[0]) or node.boundary is not None)
                     else -np.inf
                     for index, node in enumerate(problem.nodes)
                 ]

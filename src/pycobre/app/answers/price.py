@@ -15,6 +15,7 @@ from pycobre.app.answers.table_scan import Columns, Comparison
 from pycobre.errors import OptionError
 from pycobre.sddp import Policy
 from pycobre.sddp.plan import Plan
+from pycobre.sddp.policy import cuts_of
 from pycobre.solver.api import LpModel, LpTemplate
 from pycobre.solver.marginal import Marginal, marginal, stage_lp
 
@@ -45,7 +46,7 @@ def explain_price(
     lps = visit.model.lps[visit.position]
     row = int(lps.rows["load_balance"][visit.model.index.bus[number], k])
     node = Plan.of(visit.model.problem).nodes[visit.position]
-    cuts = policy.cuts[visit.position].view() if node.has_future else None
+    cuts = cuts_of(node, policy).view() if node.has_future else None
     lp = stage_lp(node.model, visit.incoming, visit.noise, cuts, visit.outgoing)
     found = marginal(lp, row)
     names = StageNames(visit.model)

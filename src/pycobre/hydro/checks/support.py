@@ -42,8 +42,6 @@ def selective(stages: tuple[Stage, ...], config: Config) -> Findings:
 
 @check
 def algorithm(config: Config) -> Findings:
-    if config.policy.boundary is not None:
-        yield _refuse("config", "boundary policies of other studies are", where="policy.boundary")
     for where in ("training", "simulation"):
         source = getattr(config, where).scenario_source
         for name in ("load", "ncs"):

@@ -4,6 +4,7 @@ read_case    a directory to a case and its findings   write_case     a case to a
 json_files · json_types · parquet_files · parquet_footer  single files
 json_schema  what editors check JSON files with
 case_data    a case for another process, its identity
+boundary · flat_buffer  the policy of another study, as the cost beyond the last stage
 overrides    settings replaced by dotted path          old_form       how the form of 0.5 is recognised
 migration · migrate_config · migrate_scenarios · migrate_system · old_files  the form of 0.5 rewritten
 """

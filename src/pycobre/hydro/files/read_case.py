@@ -166,7 +166,27 @@ def _unknown_folders(root: Path) -> list[Finding]:
 
 def _read_directory(root: Path) -> tuple[dict[str, Any], list[Finding]]:
     files, findings = read_directory(root)
-    return _read(files, findings) if root.is_dir() else ({}, findings)
+    if not root.is_dir():
+        return {}, findings
+    sections, findings = _read(files, findings)
+    return _with_boundary(root, files, sections, findings)
+
+
+def _with_boundary(
+    root: Path, files: Mapping[str, bytes], sections: dict[str, Any], findings: list[Finding]
+) -> tuple[dict[str, Any], list[Finding]]:
+    """Take in the cost beyond the last stage, unless the case has it in a file of its own."""
+    config, stages = sections.get("config"), sections.get("stages")
+    wanted = None if config is None else config.policy.boundary
+    if wanted is None or not stages or SECTIONS["boundary_cuts"].file in files:
+        return sections, findings
+    from pycobre.hydro.files.boundary import read_boundary
+
+    end = max(stage.end_date for stage in stages)
+    cuts, problems = read_boundary(root, wanted.path, end)
+    if cuts is not None:
+        sections["boundary_cuts"] = cuts
+    return sections, sorted([*findings, *problems], key=lambda f: f.sort_key)
 
 
 def _read(

@@ -2,7 +2,7 @@
 
 case         a whole study                         section      where its parts are on disk
 system       plants, buses, lines, contracts       horizon      stages, blocks, seasons, the policy graph
-graph        a study's nodes and arcs
+graph        a study's nodes and arcs              boundary     what lies beyond its last stage
 scenarios    inflows, loads and sources            initial      where the study starts
 constraints  limits and costs by stage             penalties    what violations cost
 production   production functions of plants        config       what a run does

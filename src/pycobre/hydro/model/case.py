@@ -12,6 +12,7 @@ from typing import Annotated, Any
 from pycobre._util.frozen import frozen
 from pycobre.hydro.model import constraints as con
 from pycobre.hydro.model import scenarios as sce
+from pycobre.hydro.model.boundary import BoundaryCuts
 from pycobre.hydro.model.canonical import canonical
 from pycobre.hydro.model.config import Config
 from pycobre.hydro.model.horizon import PolicyGraph, PreStudyStage, SeasonDefinitions, Stage
@@ -139,6 +140,7 @@ class Case:
     generic_bounds: con.GenericBounds = table(
         "constraints/generic_constraint_bounds.parquet", con.GenericBounds
     )
+    boundary_cuts: BoundaryCuts = table("constraints/boundary_cuts.parquet", BoundaryCuts)
     name: str = "case"
 
     def __post_init__(self) -> None:

@@ -15,6 +15,7 @@ from pycobre.hydro.files import identity
 from pycobre.hydro.model import Case
 from pycobre.hydro.model import config as settings
 from pycobre.hydro.model.graph import CaseGraph
+from pycobre.hydro.model.horizon import Stage
 from pycobre.hydro.study.options import train_options
 from pycobre.hydro.study.samplers import CaseSampler
 from pycobre.hydro.study.system import system_of
@@ -110,9 +111,31 @@ def _metadata(model: HydroModel, found: Mapping[str, Any]) -> dict[str, Any]:
             "pumping": [[entity.id, entity.name] for entity in case.pumping_stations],
             "generic_constraints": [[entity.id, entity.name] for entity in case.generic_constraints],
         },
-        "stages": [{"id": stage.id, "label": stage.start_date.strftime("%Y-%m")} for stage in case.stages],
+        "stages": [
+            {
+                "id": stage.id,
+                "label": stage.start_date.strftime("%Y-%m"),
+                "end_date": stage.end_date.isoformat(),
+            }
+            for stage in case.stages
+        ],
         **_nodes(model.graph),
+        **_beyond(model),
     }
+
+
+def _beyond(model: HydroModel) -> dict[str, Any]:
+    """What is known of the cost beyond the last stage, where there is one."""
+    beyond = model.beyond
+    return (
+        {}
+        if beyond is None
+        else {"boundary": {"cuts": len(beyond.intercept), "dropped": list(beyond.dropped)}}
+    )
+
+
+def _label(stage: Stage) -> str:
+    return stage.start_date.strftime("%Y-%m")
 
 
 def _nodes(graph: CaseGraph) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pycobre._util.frozen import frozen
 from pycobre.errors import OptionError
 from pycobre.problem import Problem
 from pycobre.sddp.plan import Plan
-from pycobre.sddp.policy import Policy
+from pycobre.sddp.policy import Policy, cuts_of
 from pycobre.solver import SolveCall, SolverOptions, create_engine
 
 __all__ = ["Decision", "DecisionRule"]
@@ -80,7 +80,7 @@ class DecisionRule:
         x = np.asarray(state, dtype=np.float64).reshape(1, -1)
         if x.shape[1] != self._plan.states:
             raise OptionError(f"state: expected {self._plan.states} values, got {x.shape[1]}.")
-        cuts = self._policy.cuts[index].view() if prepared.has_future else None
+        cuts = cuts_of(prepared, self._policy).view() if prepared.has_future else None
         values = self._noise(index, opening, noise)[None]
         block = self._engine.solve(SolveCall(prepared.model, x, values, cuts, want_primal=True))
         assert block.primal is not None

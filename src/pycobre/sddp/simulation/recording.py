@@ -166,7 +166,7 @@ class Recorder:
         table, block, sign, depth = self.result, visit.block, self._sense.sign, visit.depth
         own = np.arange(len(block.objective)) if visit.rows is None else visit.rows
         at = offset + own
-        table.total_cost[at] += sign * (visit.weight * visit.stage_cost)
+        table.total_cost[at] += sign * (visit.weight * visit.cost)
         table.discount[at, depth] = visit.weight
         table.stage_cost[at, depth] = sign * visit.stage_cost
         table.cost_to_go[at, depth] = sign * block.theta[:, 0]

@@ -21,7 +21,7 @@ from pycobre.sddp.error_agreement import CheckedCollectives, collective_section
 from pycobre.sddp.forward import check_paths, pilot, walk
 from pycobre.sddp.numbers import spread, weighted
 from pycobre.sddp.plan import Plan
-from pycobre.sddp.policy import Policy
+from pycobre.sddp.policy import Policy, cuts_of
 from pycobre.sddp.prepared import PreparedProblem, prepared_for
 from pycobre.sddp.reporter import Reporter
 from pycobre.sddp.sampling import InSample, Paths, Sampler
@@ -110,7 +110,7 @@ def _simulate(
     report = Reporter(collectives, on_event)
     recorder = Recorder(problem, plan, record, block.start, len(block))
     sampler = sampler or InSample(problem, options.seed, max_depth=options.max_depth)
-    cuts = {node.index: policy.cuts[node.index] for node in plan.nodes if node.has_future}
+    cuts = {node.index: cuts_of(node, policy) for node in plan.nodes if node.has_future}
     report.emit(SimulationStarted, scenarios=scenarios, ranks=comm.size)
     subproblems = SubproblemSolver(prepared.engine, plan, prepared.openings, cuts, ledger, lazy=options.lazy)
     with collectives.deferred_errors():
@@ -190,7 +190,7 @@ def simulate_costs(
         for visit in walk(
             plan, subproblems, Starts.same(base, len(block)), paths, iteration=SIMULATION, first=block.start
         ):
-            costs[slice(None) if visit.rows is None else visit.rows] += visit.weight * visit.stage_cost
+            costs[visit.at] += visit.weight * visit.cost
     return collectives.gather(costs[:, None], split.counts)[:, 0]
 
 

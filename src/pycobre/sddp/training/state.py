@@ -177,7 +177,8 @@ class TrainingState:
     def _check_sizes(self, problem: Problem, options: TrainOptions) -> None:
         """Refuse arrays that are not of this problem's sizes, whatever the fingerprint says."""
         states, shape = len(problem.states), problem.shape
-        ahead = [i for i in range(len(problem.nodes)) if len(shape.successors(i)[0])]
+        followed = [i for i in range(len(problem.nodes)) if len(shape.successors(i)[0])]
+        ahead = sorted({*followed, *(i for i, node in enumerate(problem.nodes) if node.boundary is not None)})
         visited = np.flatnonzero(shape.reachable).tolist()
         selecting = options.selection is not None
         passes = {len(basis) for basis, _ in self.starts.values()}
@@ -185,7 +186,7 @@ class TrainingState:
         for what, expected, got in (
             ("nodes with cuts", ahead, sorted(self.cuts)),
             ("nodes with starting bases", visited, sorted(self.starts)),
-            ("nodes with visited states", ahead if selecting else [], sorted(self.points)),
+            ("nodes with visited states", followed if selecting else [], sorted(self.points)),
             ("trajectories", {options.trajectories_in(max(1, self.iteration))}, passes),
             ("states in cuts", {states}, {each.slope.shape[1] for each in self.cuts.values()} or {states}),
             ("states in starts", {states}, {each.shape[1] for _, each in self.starts.values()} or {states}),

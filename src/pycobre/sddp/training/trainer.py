@@ -15,7 +15,7 @@ from pycobre.comm import Communicator, SharedMemoryProvider
 from pycobre.errors import OptionError, SolverError
 from pycobre.events import Listener
 from pycobre.problem import ROOT
-from pycobre.sddp.cuts import CutPool, CutRecords
+from pycobre.sddp.cuts import CutPool, CutRecords, Cuts
 from pycobre.sddp.enumeration import Enumeration
 from pycobre.sddp.error_agreement import AgreedError, CheckedCollectives
 from pycobre.sddp.forward import Trajectories, pilot, run_forward
@@ -90,7 +90,8 @@ class Trainer:
             options.stopping.iteration_limit,
             keep_points=selecting,
         )
-        self.memories = {index: SelectionMemory() for index in self.pools if selecting}
+        trained = [index for index in self.pools if self.plan.nodes[index].boundary is None]
+        self.memories = {index: SelectionMemory() for index in trained if selecting}
         self.subproblems = SubproblemSolver(
             self.engine, self.plan, openings, self.pools, self.ledger, lazy=options.lazy
         )
@@ -137,7 +138,12 @@ class Trainer:
             self.starts = Starts.of(state.starts, np.arange(block.start, block.stop))
         elif warm_start is not None:
             for node, pool in self.pools.items():
-                pool.restore(warm_start.cuts[node].as_beginning())
+                if self.plan.nodes[node].boundary is None:
+                    pool.restore(warm_start.cuts[node].as_beginning())
+        if state is None:
+            for node, pool in self.pools.items():
+                if (boundary := self.plan.nodes[node].boundary) is not None:
+                    pool.restore(Cuts.of_boundary(boundary))
         cuts = sum(pool.count for pool in self.pools.values())
         self.log.started(self.options, ranks=self.comm.size, cuts=cuts)
         with self.collectives.deferred_errors():
