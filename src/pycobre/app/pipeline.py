@@ -134,7 +134,9 @@ def _execute(
             "half_width": cost.half_width,
             "policy_digest": policy.digest,
         }
-        if "lower_bound" in metadata:
+        if (
+            "lower_bound" in metadata and not study.problem.shape.cyclic
+        ):  # else one round of many is simulated
             metadata["simulation"]["gap"] = relative_gap(
                 policy.sense.sign * metadata["lower_bound"], policy.sense.sign * cost.mean
             )

@@ -167,7 +167,7 @@ def _problem(
     beyond: BoundaryCosts | None,
 ) -> Problem:
     """One node of the problem for every node of the graph: the LP of its stage, and its own noise."""
-    least, pinned = _least_costs(lps, discounts, beyond), pinned_values(random, graph)
+    least, pinned = _least_costs(lps, discounts, beyond, cyclic=graph.cyclic), pinned_values(random, graph)
     boundary = None if beyond is None else Boundary(beyond.intercept, beyond.slope)
     ways = [_state_columns(lp, random, t) for t, lp in enumerate(lps)]
     supports = [
@@ -271,15 +271,28 @@ def _discount(case: Case, stage: Stage) -> float:
 
 
 def _least_costs(
-    lps: tuple[StageLp, ...], discounts: list[float], beyond: BoundaryCosts | None
+    lps: tuple[StageLp, ...], discounts: list[float], beyond: BoundaryCosts | None, *, cyclic: bool
 ) -> list[float | None]:
     """A bound on what follows each stage: rewards, where there are any, at their most; 0 otherwise."""
-    below: list[float | None] = [None] * len(lps)
+    rewards = [_most_reward(lp) for lp in lps]
     total = 0.0 if beyond is None else beyond.floor
+    if cyclic:
+        # What a round earns at most, and again and again what it is worth a round later.
+        worth = 1.0
+        for reward, discount in zip(rewards, discounts, strict=True):
+            total += worth * reward
+            worth *= discount
+        total /= 1.0 - worth
+    below: list[float | None] = [None] * len(lps)
     for t in reversed(range(len(lps))):
-        below[t] = total if t + 1 < len(lps) or beyond is not None else None
-        lp = lps[t].template
-        reward = lp.cost < 0.0
-        stage = float((lp.cost[reward] * lp.col_upper[reward]).sum()) if reward.any() else 0.0
-        total = stage + discounts[t] * total
+        ends = t + 1 == len(lps) and beyond is None and not cyclic
+        below[t] = None if ends else total
+        total = rewards[t] + discounts[t] * total
     return below
+
+
+def _most_reward(stage: StageLp) -> float:
+    """What a stage costs at least for the columns that earn: 0, or a negative number."""
+    lp = stage.template
+    reward = lp.cost < 0.0
+    return float((lp.cost[reward] * lp.col_upper[reward]).sum()) if reward.any() else 0.0

@@ -16,8 +16,6 @@ from pycobre.hydro.model.config import (
     ClassScheme,
     FileOpenings,
     GapRule,
-    PolicyBoundary,
-    PolicyConfig,
     ScenarioSource,
     UpperBoundEvaluation,
 )
@@ -113,7 +111,10 @@ ERRORS: list[tuple[dict[str, Any], str]] = [
         "storage limits: the minimum is not above the maximum, got 5 and 1",
     ),
     ({"policy_graph": graph(annual_discount_rate=-0.1)}, "a discount rate is not negative, got -0.1"),
-    ({"policy_graph": graph(type="cyclic")}, "cyclic horizons are not supported yet"),
+    (
+        {"policy_graph": graph(type="cyclic")},
+        "in a cycle the discount rate is above 0: costs would add up for ever",
+    ),
     (
         {"stages": stages(2, sampling_method="selective")},
         "stage 1: selective sampling without openings from a file is not supported yet. Give "
@@ -135,10 +136,6 @@ ERRORS: list[tuple[dict[str, Any], str]] = [
     (
         {"thermals": (thermal(0, 1.0, anticipated_config=AnticipatedStages(lead_stages=1)),)},
         "past_anticipated_commitments cover every stage that was decided before the study",
-    ),
-    (
-        {"config": replace(config(), policy=PolicyConfig(boundary=PolicyBoundary(path="x")))},
-        "boundary policies",
     ),
     ({"config": config(iterations=0)}, "a count is at least 1, got 0"),
     (

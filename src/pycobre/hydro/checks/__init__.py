@@ -3,7 +3,7 @@
 registry                        the list of checks and how they run
 references · coverage · scenarios · generic · history · seasons · graph  nothing missing
 physical · limits · magnitudes · phases · planes · plausible  sensible numbers
-enumeration                     how many paths there are
+enumeration · cycles            how many paths there are, and horizons that repeat
 support · no_effect             what is not modelled, and what changes nothing
 
 A check is a generator of findings over the sections it names as parameters; it runs when all of them could be
@@ -17,6 +17,7 @@ from dataclasses import fields
 from pycobre.errors import CaseError
 from pycobre.hydro.checks import (  # noqa: F401  (they register)
     coverage,
+    cycles,
     enumeration,
     generic,
     graph,

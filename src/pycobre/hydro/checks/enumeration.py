@@ -28,6 +28,8 @@ def paths(config: Config, policy_graph: PolicyGraph, stages: tuple[Stage, ...]) 
         return
     if source is not None and isinstance(source.openings, FileOpenings):
         return
+    if policy_graph.type == "cyclic":
+        return
     count = graph_of(policy_graph, stages).count_paths([stage.num_openings or 1 for stage in stages])
     for name in ("training", "simulation"):
         if isinstance(getattr(config, name).selection, Enumerated) and count > MOST_PATHS:

@@ -37,8 +37,10 @@ def chain(policy_graph: PolicyGraph, stages: tuple[Stage, ...]) -> Findings:
     """Without nodes, transitions are between stages and lead to the next one."""
     if policy_graph.nodes:
         return
+    back = (stages[-1].id, stages[0].id) if stages and policy_graph.type == "cyclic" else None
     for arc in policy_graph.transitions:
-        if arc.target_id != arc.source_id + 1 or arc.probability != 1.0:
+        onwards = arc.target_id == arc.source_id + 1 or (arc.source_id, arc.target_id) == back
+        if not onwards or arc.probability != 1.0:
             yield _wrong(
                 "without nodes, a transition leads to the next stage with probability 1",
                 f"transition {arc.source_id} → {arc.target_id}",

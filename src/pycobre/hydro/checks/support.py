@@ -8,7 +8,7 @@ from pycobre.hydro.checks.registry import Findings, check, error, warning
 from pycobre.hydro.model.config import Config, FileOpenings
 from pycobre.hydro.model.constraints import HydroBounds, SourceBounds
 from pycobre.hydro.model.findings import Finding, Layer
-from pycobre.hydro.model.horizon import PolicyGraph, Stage
+from pycobre.hydro.model.horizon import Stage
 from pycobre.hydro.model.scenarios import ArCoefficients, SourceStats
 from pycobre.hydro.model.system import Line
 from pycobre.hydro.model.table import NO_ID
@@ -16,12 +16,6 @@ from pycobre.hydro.model.table import NO_ID
 
 def _refuse(section: str, what: str, **more: object) -> Finding:
     return error(Layer.SUPPORT, "unsupported", section, f"{what} not supported yet", **more)
-
-
-@check
-def graphs(policy_graph: PolicyGraph) -> Findings:
-    if policy_graph.type == "cyclic":
-        yield _refuse("policy_graph", "cyclic horizons are", where="policy_graph.type")
 
 
 @check

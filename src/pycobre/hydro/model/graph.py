@@ -22,6 +22,7 @@ class CaseGraph:
     stage_of: tuple[int, ...]  #: position of each node's stage
     arcs: tuple[tuple[int, int, float], ...]  #: (source, target, probability), positions of nodes
     declared: bool  #: whether the case has nodes of its own
+    cyclic: bool = False  #: whether the first stage follows the last, for ever
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -61,7 +62,10 @@ def graph_of(policy_graph: PolicyGraph, stages: tuple[Stage, ...]) -> CaseGraph:
     if not policy_graph.nodes:
         chain = tuple(GraphNode(id=stage.id, stage_id=stage.id) for stage in stages)
         arcs = tuple((t - 1 if t else START, t, 1.0) for t in range(len(stages)))
-        return CaseGraph(chain, tuple(range(len(stages))), arcs, declared=False)
+        cyclic = policy_graph.type == "cyclic"
+        if cyclic:
+            arcs = (*arcs, (len(stages) - 1, 0, 1.0))
+        return CaseGraph(chain, tuple(range(len(stages))), arcs, declared=False, cyclic=cyclic)
     position = {stage.id: t for t, stage in enumerate(stages)}
     nodes = tuple(sorted(policy_graph.nodes, key=lambda node: (position[node.stage_id], node.id)))
     place = {node.id: i for i, node in enumerate(nodes)}

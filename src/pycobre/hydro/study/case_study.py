@@ -38,7 +38,7 @@ class CaseStudy:
     options: TrainOptions
     tables: CaseTables
     record: Record
-    sampler: Sampler | None  #: of the forward passes; None: every path
+    sampler: Sampler | None  #: of the forward passes; None: every path, or in sample on a cycle
     simulation_sampler: Sampler
     simulate: bool
     scenarios: int
@@ -84,7 +84,9 @@ def study_of_case(
         options=options,
         tables=tables,
         record=tables.record,
-        sampler=None if options.enumerated else CaseSampler(model, config.training.scenario_source),
+        sampler=None
+        if options.enumerated or model.graph.cyclic
+        else CaseSampler(model, config.training.scenario_source),
         simulation_sampler=simulated_with,
         simulate=config.simulation.enabled,
         scenarios=scenarios,
