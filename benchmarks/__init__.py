@@ -17,6 +17,7 @@ mcp_server          start of the MCP server, queries of 36 million rows
 import_time         importing the package
 case_loading        reading and checking large cases
 cluster             larger machines, by a model with measured costs (cluster_model, cluster_costs)
+cluster_study       a whole national study on larger machines, by the same model
 comm_shm            shared memory against two MPIs (comm_common: what the three share)
 comm_tcp            sockets against two MPIs and gloo
 comm_tcp_auth       what authenticated messages and TLS cost
@@ -30,6 +31,7 @@ sddp_cuts           cost of an iteration by how cuts are kept (sddp_systems: pro
 sddp_interior       bounds with cuts at interior points, by schedule
 sddp_trajectories   CPU to a bound with a growing number of trajectories
 sddp_memory         memory of a training against its estimate
+sddp_study_memory   memory of a national study with all its cuts
 sddp_scaling        cost against stages, passes, openings, states
 sddp_ranks          strong and weak scaling over ranks
 """

@@ -49,6 +49,21 @@ def test_truncated_inflows_without_lags_are_still_an_lp(method: str) -> None:
     assert bound(case) == pytest.approx(solve_extensive_form(build_model(case).problem), rel=1e-6)
 
 
+def test_with_lags_the_penalty_method_alone_gives_a_bound() -> None:
+    """Truncated, the same case has a bound that is called an estimate; it cannot be written as one LP."""
+    outcomes = {}
+    for method in ("penalty", "none", "truncation", "truncation_with_penalty"):
+        problem = build_model(random_case(570, "blocks", "lags", "discount", method=method)).problem
+        outcomes[method] = train(problem, LocalBackend(), TrainOptions(3, IterationLimit(20)))
+    assert outcomes["penalty"].estimate is None
+    assert outcomes["none"].estimate is None
+    for method in ("truncation", "truncation_with_penalty"):
+        assert "truncates a right-hand side that depends on the incoming state" in str(
+            outcomes[method].estimate
+        )
+        assert outcomes[method].bound_name == "estimate of the lower bound"
+
+
 def test_risk_lies_between_the_expectation_and_the_worst() -> None:
     neutral = random_case(570, "blocks", "lags", "discount")
     averse = random_case(570, "blocks", "lags", "discount", "cvar")

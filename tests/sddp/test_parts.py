@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +17,7 @@ from pycobre.sddp import (
     CVaR,
     Expectation,
     IterationLimit,
+    Level1,
     RiskMeasure,
     TrainOptions,
     estimate,
@@ -163,3 +165,14 @@ def test_estimate_counts_cuts_and_openings():
     assert estimate(problem, options, ranks=3).starts < found.starts
     assert "cuts after 50 iterations" in str(found)
     assert "once per machine" in str(found)
+    # The states at which cuts are compared, where a selection does that: one number per cut here.
+    assert found.points == 0
+    selecting = estimate(problem, replace(options, selection=Level1()))
+    assert selecting.points == 4 * 3 * 50 * 8
+    assert selecting.shared_bytes == found.shared_bytes + selecting.points
+
+
+def test_estimate_counts_nodes_with_the_same_lp_once():
+    few, many = (estimate(problems.reservoir(stages), TrainOptions(1)) for stages in (5, 50))
+    assert few.lps == many.lps
+    assert many.cuts == few.cuts // 4 * 49

@@ -129,6 +129,6 @@ def combine(
     for block, begin, at in zip(blocks, family.firsts, positions, strict=True):
         terms = block.gradient.take(at, axis=1)
         terms *= weight[:, begin : begin + len(at), None]
-        slope += np.add.accumulate(terms, axis=1)[:, -1]
+        slope += np.add.accumulate(terms, axis=1, out=terms)[:, -1]
     value = ordered_sum(weight * costs) + offset
     return value - ordered_dot(slope, x), slope
