@@ -22,10 +22,10 @@ def undisturbed() -> str:
 
 
 class Killer:
-    """Kills a worker at the end of given iterations, each once."""
+    """Sends a signal to a worker at the end of given iterations, each once."""
 
-    def __init__(self, *iterations: int) -> None:
-        self._left = list(iterations)
+    def __init__(self, *iterations: int, by: signal.Signals = signal.SIGKILL) -> None:
+        self._left, self._by = list(iterations), by
         self.warnings: list[str] = []
 
     def __call__(self, event: Event) -> None:
@@ -34,7 +34,7 @@ class Killer:
         if isinstance(event, IterationFinished) and event.iteration in self._left:
             self._left.remove(event.iteration)
             with suppress(ProcessLookupError):
-                os.kill(workers_alive()[event.iteration % 2], signal.SIGKILL)
+                os.kill(workers_alive()[event.iteration % 2], self._by)
 
 
 @pytest.mark.parametrize("backend", ["shm", "tcp"])
@@ -88,6 +88,44 @@ def test_a_run_goes_on_with_fewer_workers_to_the_same_bits(
     assert [session.ranks for session in record.sessions] == [3, 2, 2, 2]
     assert workers_alive() == {}
     assert segments() == set()
+
+
+@pytest.mark.parametrize("backend", ["shm", "tcp"])
+def test_an_evicted_worker_is_replaced_without_losing_an_iteration(
+    backend: str, undisturbed: str, tmp_path: Path
+) -> None:
+    killer = Killer(3, by=signal.SIGTERM)
+    result = pycobre.train(
+        problem(),
+        options=options(ITERATIONS),
+        output=tmp_path,
+        num_workers=2,
+        backend=backend,
+        restarts=1,
+        min_workers=1,
+        progress_callback=killer,
+    )
+    assert result.policy_digest == undisturbed
+    (said,) = [text for text in killer.warnings if "restart" in text]
+    assert said == "worker 1 was asked to end by signal 15: restart 1 of 1, on 1 worker"
+    record = read_record(tmp_path)
+    assert record is not None
+    assert [(session.state, session.ranks) for session in record.sessions] == [
+        ("interrupted", 2),
+        ("finished", 1),
+    ]
+
+
+def test_an_evicted_worker_ends_a_run_that_may_not_restart_after_the_iteration(
+    undisturbed: str, tmp_path: Path
+) -> None:
+    killer = Killer(3, by=signal.SIGTERM)
+    first = pycobre.train(
+        problem(), options=options(ITERATIONS), output=tmp_path, num_workers=2, progress_callback=killer
+    )
+    assert first.termination_reason == "interrupted"
+    rest = pycobre.train(problem(), options=options(ITERATIONS), output=tmp_path, resume=True)
+    assert rest.policy_digest == undisturbed
 
 
 def test_the_last_worker_goes_on_alone(undisturbed: str, tmp_path: Path) -> None:

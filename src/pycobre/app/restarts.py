@@ -1,10 +1,11 @@
-"""Restarting a run whose worker was lost: a killed process, a dead or silent connection.
+"""Restarting a run whose worker was lost: a killed or evicted process, a dead or silent connection.
 
 What the run itself does wrong (an LP without a solution, a full disk) would happen again, and is raised at once.
 """
 
 from __future__ import annotations
 
+import signal
 import warnings
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -64,7 +65,7 @@ def run_with_restarts(
     restarts: Restarts,
     on_restart: Callable[[RankGroup], None] | None = None,
 ) -> tuple[Report, tuple[WorkerInfo, ...]]:
-    """Run a request on started workers, and again on new ones from the newest checkpoint when one is lost.
+    """Run a request on started workers, and again on new ones from the newest checkpoint when one is lost or evicted.
 
     Not after the run was asked to stop. The bits are those of an undisturbed run, on however many workers.
     """
@@ -73,12 +74,16 @@ def run_with_restarts(
     size, backend = len(group.ranks), group.backend
     with ExitStack() as started:
         for attempt in range(1, restarts.times + 1):
+            evicted: list[int] = []
             try:
-                return run_on_workers(request, group, on_event, switch)
+                found = run_on_workers(request, group, on_event, switch, evicted.append)
+                if switch() or not evicted or not _ended_early(found[0]):
+                    return found
+                lost = f"worker {evicted[0]} was asked to end by signal {signal.SIGTERM:d}"
             except WorkerError as error:
                 if switch() or not _is_lost(error):
                     raise
-                lost = error
+                lost = str(error)
             group.close()  # ends and reaps all workers, so that the directory is free
             size = restarts.size_after(size)
             _warn(f"{lost}: restart {attempt} of {restarts.times}, on {size} {_workers(size)}", on_event)
@@ -91,6 +96,10 @@ def run_with_restarts(
 
 def _workers(count: int) -> str:
     return "worker" if count == 1 else "workers"
+
+
+def _ended_early(report: Report) -> bool:
+    return bool(report.metadata.get("termination_reason") == "interrupted")
 
 
 def _is_lost(error: WorkerError) -> bool:

@@ -11,9 +11,11 @@ import mmap
 import os
 import signal
 import sys
+import threading
 import time
 import traceback
 from contextlib import suppress
+from types import FrameType
 
 # All that a run may need, also what only some requests do: it is loaded while the parent reads the case.
 import pycobre.hydro.study
@@ -33,9 +35,15 @@ __all__ = ["main", "payload"]
 def main() -> int:
     """Run one rank; the exit code is 0 when it finished."""
     switch, rescue = StopSwitch(), Rescue()
-    # The launcher decides what an interrupt means for its ranks. A scheduler that evicts the job tells all of them.
+    evicted = threading.Event()
+
+    def evict(number: int, at: FrameType | None) -> None:
+        evicted.set()
+        switch.set()
+
+    # The launcher decides what an interrupt means for its ranks. A scheduler that evicts a process tells it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, lambda number, at: switch.set())
+    signal.signal(signal.SIGTERM, evict)
 
     def orphaned() -> None:
         rescue.try_to_save()
@@ -55,7 +63,11 @@ def main() -> int:
             if request.emit_events:
                 batcher = EventBatcher(channel, ask=request.confirm_each_iteration and comm.rank == 0)
             report = execute(request, comm, batcher, switch, rescue)
-            info = {"wall_time_ms": 1e3 * (time.perf_counter() - started), "pid": os.getpid()}
+            info = {
+                "wall_time_ms": 1e3 * (time.perf_counter() - started),
+                "pid": os.getpid(),
+                "evicted": evicted.is_set(),
+            }
             body = report.to_bytes() if comm.rank == 0 else b""
             channel.send(Kind.RESULT, json.dumps(info).encode() + b"\n" + body)
     except BaseException as error:  # noqa: BLE001 - whatever it is, the launcher must hear of it

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pycobre._util.frozen import frozen
 from pycobre.app.backend import named_backend
@@ -104,8 +104,11 @@ def run_on_workers(
     group: RankGroup,
     on_event: Callable[[Event], object] | None,
     switch: StopSwitch,
+    on_evicted: Callable[[int], object] | None = None,
 ) -> tuple[Report, tuple[WorkerInfo, ...]]:
     """Run a request on started workers; raise `WorkerError` when one of them fails.
+
+    A worker that got a SIGTERM ends the run after the iteration, and `on_evicted` is told its rank.
 
     A true return value of `on_event`, its exception, and a first SIGINT or SIGTERM end the run after the current
     iteration; the exception is raised when the ranks have ended. A second signal ends it at once.
@@ -134,7 +137,10 @@ def run_on_workers(
             group.answer(rank, b"stop" if wishes or raised else b"go on")
         elif kind is Kind.RESULT:
             head, _, body = payload.partition(b"\n")
-            infos[rank] = _read(rank, "result", lambda: _info(rank, group.backend, json.loads(head)))
+            told = _read(rank, "result", lambda: dict(json.loads(head)))
+            infos[rank] = _read(rank, "result", lambda: _info(rank, group.backend, told))
+            if on_evicted is not None and told.get("evicted") is True:
+                on_evicted(rank)
             reports[rank] = body
 
     with catching_signals(switch, group.request_stop):
@@ -148,7 +154,7 @@ def run_on_workers(
     return report, tuple(infos[rank] for rank in sorted(infos))
 
 
-def _info(rank: int, backend: str, head: dict[str, float]) -> WorkerInfo:
+def _info(rank: int, backend: str, head: dict[str, Any]) -> WorkerInfo:
     return WorkerInfo(rank, backend, float(head["wall_time_ms"]), int(head["pid"]))
 
 
