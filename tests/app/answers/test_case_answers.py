@@ -162,7 +162,15 @@ def test_cases_and_runs_are_listed_described_and_found(root: Path, tables: RunTa
     assert (entry.run, entry.state, entry.scenarios) == (tables.run, "finished", 24)
     assert find_run(root, entry.run[:12])[0] == entry.run
     assert run_state(root, *find_run(root, entry.run)).directory == "cascade/output"
-    for wrong in ("", "nonsense", "../" + root.name, str(root / "cascade/output")):
+    for wrong in (
+        "",
+        "\0",
+        "\ud800",
+        "x" * 5000,
+        "nonsense",
+        "../" + root.name,
+        str(root / "cascade/output"),
+    ):
         with pytest.raises(OutputError, match="`list_runs` names them"):
             find_run(root, wrong)
     assert run_entries(root, case="nothing").total == 0

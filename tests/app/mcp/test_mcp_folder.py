@@ -30,6 +30,7 @@ pytestmark = pytest.mark.xdist_group("mcp")
         ("cascade/../../x", "one with '..'"),
         ("cascade\0", "an empty or unreadable one"),
         ("a\nb", "an empty or unreadable one"),
+        ("\ud800", "an empty or unreadable one"),
         ("x" * 2000, "an empty or unreadable one"),
         ("..\\x", "an absolute one"),
         ("out", "a link that leads outside"),

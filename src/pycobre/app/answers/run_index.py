@@ -21,6 +21,7 @@ Sound = Callable[[Path], bool]
 
 DEEPEST = 8
 MOST_FOLDERS = 20_000
+LONGEST = 1024
 _SKIPPED = {PREVIOUS, "checkpoints", "simulation", "training", "policy", "plots", "failed"}
 
 
@@ -76,14 +77,15 @@ def find_run(root: Path, run: str, sound: Sound = everything) -> tuple[str, Resu
     found = _matching(root, run, sound)
     if len(found) == 1:
         return found[0]
-    if not found and run and not os.path.isabs(run) and ".." not in Path(run).parts:
-        directory = (root / run).resolve()  # a link may lead anywhere
-        there = directory.is_relative_to(root.resolve()) and directory.is_dir() and sound(directory)
+    named = run.isprintable() and 0 < len(run) <= LONGEST
+    if not found and named and not os.path.isabs(run) and ".." not in Path(run).parts:
+        directory = Path(os.path.realpath(root / run))  # a link may lead anywhere
+        there = directory.is_relative_to(os.path.realpath(root)) and directory.is_dir() and sound(directory)
         if there and ((directory / RECORD).is_file() or (directory / METADATA).is_file()):
             results = open_results(directory)
             return (results.record.id if results.record is not None else run), results
     what = "none" if not found else f"{len(found)}: {', '.join(name for name, _ in found[:5])}"
-    raise OutputError(f"run {run!r}: expected the id of one run, got {what}. `list_runs` names them.")
+    raise OutputError(f"run {run[:80]!r}: expected the id of one run, got {what}. `list_runs` names them.")
 
 
 def run_state(root: Path, run: str, results: Results) -> RunState:

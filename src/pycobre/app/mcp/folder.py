@@ -36,7 +36,7 @@ class Folder:
         """Where a relative path leads, whether there is something or not."""
         shown = text if len(text) <= 80 else f"{text[:80]}…"
         wrong = ""
-        if not text or len(text) > LONGEST or any(ord(each) < 32 for each in text):
+        if not text or len(text) > LONGEST or not text.isprintable():
             wrong = "an empty or unreadable one"
         elif os.path.isabs(text) or text.startswith("~") or "\\" in text:
             wrong = "an absolute one"
