@@ -38,6 +38,7 @@ def test_a_fault_of_each_kind(backend: str) -> None:
     assert f"\n{backend}" in table(backend, "--each-kind", timeout=1100)
 
 
+@pytest.mark.ci
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_fault_of_each_kind_with_default_settings(backend: str) -> None:
