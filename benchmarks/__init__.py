@@ -5,7 +5,10 @@ harness             what they share: catalogue, driver, report, documents, timin
 against_cobre       training end to end against Cobre (cobre_cases, cobre_runs, cobre_environment; one process per
                     run: cobre_child, pycobre_child)
 cobre_national      CPU to Cobre's bounds at production size: a national study, 60 and 160 plants
-cobre_examples      bounds of example cases against Cobre's
+cobre_examples      bounds of example cases against Cobre's, iteration by iteration
+cobre_states        stage LPs and cuts against Cobre's at the same states (cobre_policy: what its run leaves; one
+                    process for it: cobre_states_child)
+cobre_steps         validate, load, build, one iteration against Cobre (one process per step: cobre_steps_child)
 run_start           from the call to the first iteration
 run_workers         two workers against one process
 checkpoint          checkpoints as a share of an iteration

@@ -44,6 +44,8 @@ CATALOGUE: dict[str, Benchmark] = {
         Benchmark("cobre-nat160", "the same: 160 synthetic plants", "cobre_national", "nat160"),
         Benchmark("cobre-regions", "the same: four regions", "cobre_national", "regions"),
         Benchmark("cobre-examples", "bounds of example cases against Cobre's", "cobre_examples"),
+        Benchmark("cobre-states", "stage LPs and cuts against Cobre's at the same states", "cobre_states"),
+        Benchmark("cobre-steps", "validate, load, build, one iteration against Cobre", "cobre_steps"),
         Benchmark("run_start", "from the call to the first iteration"),
         Benchmark("run_workers", "two workers against one process"),
         Benchmark("checkpoint", "checkpoints as a share of an iteration"),

@@ -3,15 +3,19 @@
 import ast
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benchmarks import cobre_environment
 from benchmarks.cobre_cases import longer, trials, with_openings
 from benchmarks.cobre_environment import Missing, cobre_python
+from benchmarks.cobre_examples import Comparison, cases_in
 from benchmarks.cobre_national import Study, findings, studies
 from benchmarks.cobre_runs import Run
+from benchmarks.cobre_states import one_problem, owed_before_entry
 from benchmarks.harness.catalogue import CATALOGUE, ROOT, select
 from benchmarks.harness.document import Curve, Document, Figure, Picture, Table, show
 from benchmarks.harness.machine import look
@@ -19,8 +23,10 @@ from benchmarks.harness.plots import draw
 from benchmarks.harness.timing import Spread, interleaved
 from pycobre.app import train
 from pycobre.errors import OptionError
+from pycobre.hydro import build_model
 from pycobre.hydro.examples import example
 from pycobre.hydro.files import load_case, validate, write_case
+from pycobre.hydro.model.constraints import HydroBounds
 
 DOCUMENT = Document(
     "one",
@@ -188,3 +194,48 @@ def test_a_picture_is_drawn(tmp_path):
     pytest.importorskip("matplotlib")
     assert draw(DOCUMENT.pictures[0], tmp_path / "p.png")
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_bounds_are_compared_iteration_by_iteration(tmp_path):
+    assert Comparison("a", (100.0, 200.0), (100.0, 200.0 + 2e-8)).row()[-1] == "equal"
+    assert Comparison("b", (100.0, 200.0), (100.0, 201.0)).row() == (
+        "b",
+        2,
+        200.0,
+        201.0,
+        0.0,
+        0.005,
+        "first equal",
+    )
+    assert Comparison("c", (100.0,), (150.0,)).row()[-1] == "differ"
+    assert Comparison("d", reason="Cobre: no").row()[-1] == "Cobre: no"
+    for name in ("x", "y/output"):
+        write_case(example("one-reservoir").build(), tmp_path / name)
+    assert [path.relative_to(tmp_path).as_posix() for path in cases_in(tmp_path)] == ["x", "y/output"]
+
+
+def test_both_programs_read_one_problem():
+    """Minima of generation of stages go, and what plants withdraw before they fill or operate."""
+    case = example("cascade").build()
+    first, second = case.hydros[:2]
+    plants = (replace(first, entry_stage_id=2), *case.hydros[1:])
+    bounds = HydroBounds(
+        hydro_id=np.array([first.id, first.id, second.id]),
+        stage_id=np.array([1, 2, 1]),
+        water_withdrawal_m3s=np.array([5.0, 6.0, 7.0]),
+        min_generation_mw=np.array([1.0, np.nan, 3.0]),
+    )
+    made = one_problem(replace(case, hydros=plants, hydro_bounds=bounds)).hydro_bounds
+    assert made.water_withdrawal_m3s.tolist() == [0.0, 6.0, 7.0]
+    assert np.isnan(made.min_generation_mw).all()
+
+
+def test_the_constant_is_the_minimum_outflow_of_plants_that_are_not_there_yet():
+    case = example("cascade").build()
+    first = replace(case.hydros[0], entry_stage_id=1)
+    owing = replace(first, outflow=replace(first.outflow, min_outflow_m3s=10.0))
+    model = build_model(replace(case, hydros=(owing, *case.hydros[1:])))
+    hours = sum(block.hours for block in case.stages[0].blocks)
+    price = model.numbers[0].hydro.penalty["outflow_violation_below"][0]
+    assert owed_before_entry(model, 0) == pytest.approx(10.0 * hours * price)
+    assert owed_before_entry(model, 1) == 0.0
