@@ -38,9 +38,9 @@ class CobreRun:
     def __init__(self, output: Path, model: HydroModel) -> None:
         self._output, self._model = output, model
         self._ids = [hydro.id for hydro in model.case.hydros]
-        self._thermal = [plant.id for plant in model.case.thermals]
         self._pools = json.loads((output / "cuts.json").read_text(encoding="ascii"))
         self._lanes = self._commitment_places()
+        self._leads = {plant: 1 + max(a for p, a in self._lanes if p == plant) for plant, _ in self._lanes}
         self.openings = self._openings()
 
     def _commitment_places(self) -> dict[tuple[int, int], int]:
@@ -54,7 +54,10 @@ class CobreRun:
         return found
 
     def _places(self, t: int) -> NDArray[np.intp]:
-        """The place of each of Cobre's states among ours."""
+        """The place of each of Cobre's states among ours.
+
+        A commitment's number in Cobre is the stage of its delivery, modulo the stages that it is decided ahead.
+        """
         plants = {id_: h for h, id_ in enumerate(self._ids)}
         count = len(self._ids)
         return np.array(
@@ -63,7 +66,7 @@ class CobreRun:
                 if kind == STORAGE
                 else count * sub + plants[entity]
                 if kind == LAG
-                else self._lanes[entity, sub]
+                else self._lanes[entity, (sub - t - 1) % self._leads[entity]]
                 for kind, entity, sub in self._pools[str(t)]["states"]
             ],
             dtype=np.intp,

@@ -35,7 +35,7 @@ from pycobre.hydro import HydroModel, build_model
 from pycobre.hydro.files import case_files, load_case
 from pycobre.hydro.model import Case
 from pycobre.hydro.study.options import train_options
-from pycobre.sddp import DecisionRule
+from pycobre.sddp import DecisionRule, RiskMeasure
 
 __all__ = ["CutCheck", "StageCheck", "measure", "owed_before_entry"]
 
@@ -193,7 +193,7 @@ def _cut(model: HydroModel, run: CobreRun, rule: DecisionRule, t: int, owed: flo
     found = [rule.decide(index=t + 1, state=state, noise=model.noise[t + 1].values(row)) for row in noise]
     values = np.array([each.value for each in found])
     measure = train_options(model).risk
-    chosen = measure[model.problem.nodes[t].name] if isinstance(measure, dict) else measure
+    chosen = measure if isinstance(measure, RiskMeasure) else measure[model.problem.nodes[t].name]
     weights = chosen.weights(np.full(values.size, 1.0 / values.size), values[None])
     value = float((weights.weight[0] * values).sum() + weights.offset[0])
     slope = (weights.weight[0][:, None] * np.array([each.gradient for each in found])).sum(axis=0)
