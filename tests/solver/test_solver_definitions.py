@@ -69,6 +69,8 @@ def river(seed: int, reservoirs: int, openings: int = 5, chains: int = 3, cuts: 
     at = np.arange(reservoirs)
     inputs = np.concatenate([at * COLUMNS + each for each in (V_IN, LAG1, LAG2)])
     outputs = np.concatenate([at * COLUMNS + each for each in (V_OUT, INFLOW, LAG1)])
+    if seed % 2:  # stretches of states that are decided and known, one or two long
+        outputs = rng.permutation(outputs)
     patched = [*(at * ROWS + INFLOW_IS).tolist(), m - 1]
     plan = PatchPlan([Target.RHS] * len(patched), patched, [-1] * len(patched))
     corrections = RhsCorrections(
@@ -210,6 +212,36 @@ def compare(seed: int, reservoirs: int) -> None:
         highs = case.solve(engine)
     np.testing.assert_allclose(cold.objective, highs.objective, rtol=1e-9)
     np.testing.assert_allclose(warm.objective, highs.objective, rtol=1e-9)
+
+
+@pytest.mark.parametrize("native", [pytest.param(True, marks=needs_native), False])
+@pytest.mark.parametrize("method", [BY_KERNEL, BY_HIGHS, {"tableau_entries": 10**6}])
+@pytest.mark.parametrize("seed", [2, 3])
+def test_cuts_are_searched_by_what_is_decided(native, method, seed):
+    """Whatever a chain and an opening know of the state beforehand: the answer is that with every cut in the LP."""
+    case = river(seed, 3, cuts=300)
+    prepared = prepare.prepare(case.model, True)
+    kinds = {prepare.OF_CHAIN, prepare.OF_OPENING, prepare.DECIDED}
+    assert set(prepared.part_kind.tolist()) == kinds
+    assert (prepared.part_kind.size > 3) == bool(seed % 2)
+    with create_engine(SolverOptions(native=native, **method)) as engine:
+        lazy = case.solve(engine)
+        full = case.solve(engine, lazy=False)
+    np.testing.assert_allclose(lazy.objective, full.objective, rtol=1e-9)
+    assert lazy.rounds.any()
+
+
+@pytest.mark.parametrize("native", [pytest.param(True, marks=needs_native), False])
+def test_a_state_that_is_known_as_a_whole_needs_no_search(native):
+    """No decided component at all: what a cut is worth is known before the LP is solved."""
+    template = template_of([1.0, 1.0], [-INF, -9.0], [INF, INF], np.zeros(0), np.zeros(0), np.zeros((0, 2)))
+    model = LpModel(template, inputs=[0], outputs=[0], theta_column=1)
+    pool = CutView(np.array([1.0, 4.0, 2.0]), np.array([[1.0], [-1.0], [0.5]]), 3)
+    x = np.array([[-3.0], [0.0], [5.0]])
+    with create_engine(SolverOptions(native=native, **BY_KERNEL)) as engine:
+        block = engine.solve(SolveCall(model, x, np.zeros((1, 0)), pool))
+    assert block.theta[:, 0].tolist() == [7.0, 4.0, 6.0]
+    assert block.gradient[:, 0, 0].tolist() == [0.0, 0.0, 2.0]
 
 
 @needs_native

@@ -273,6 +273,7 @@ static PyObject *solve_block(PyObject *object, PyObject *args, bool together) {
     b.dealt = (_Atomic int64_t *)array.dealt, b.taken = array.taken;
     if (array.intercept != NULL) {
         pool.intercept = array.intercept, pool.slope = array.slope, pool.active = array.active;
+        pool.stride = pool.width;
         if (array.slope == NULL || pool.width != m->outputs_size ||
             !pool_fits(&pool, view.intercept, view.slope, view.active)) {
             PyErr_SetString(PyExc_ValueError, "pool: the arrays are smaller than its count");

@@ -21,6 +21,7 @@ static bool chain_begin(lp_session *s, const lp_block *b, int32_t i) {
         s->is_present[s->present[r]] = 0;
     s->num_present = 0;
     s->chain = i;
+    s->chain_known = false;
     s->dirty |= s->spoiled;
     s->spoiled = false;
     if (b->pool != NULL && !first_rows(s, b))
@@ -273,6 +274,7 @@ static bool begin_highs(lp_session *s, const lp_block *b) {
 static opening_end solve_opening(lp_session *s, const lp_block *b, int32_t j, bool resumed) {
     s->opening = j;
     if (!resumed) {
+        s->opening_known = false;
         s->run_iterations = s->run_rounds = s->run_retries = 0;
         s->run_rejected = 0;
         s->run_by_highs = false;

@@ -112,6 +112,8 @@ static const char *model_fault(const lp_model *m) {
     for (int32_t col = 0; col < n; col++)
         if (m->active_at[col] >= 0 && m->active[m->active_at[col]] != col)
             return "the columns that can move";
+    if (!rises(m->part_starts, m->part_starts_size, m->part_kind_size, out))
+        return "the parts of the outgoing state";
     if (!definitions_fit(m))
         return "the columns that equations define";
     return m->head < -1 || m->head >= n || m->offset_from < -1 ? "the numbers" : NULL;

@@ -26,7 +26,8 @@
     A(int32_t, active) A(int32_t, active_at)                                                                  \
     A(int32_t, defined_row) A(int32_t, defined_col) A(double, defined_pivot) A(int32_t, defined_starts)       \
     A(int32_t, defined_effect_row) A(double, defined_effect_value)                                            \
-    A(int32_t, left_starts) A(int32_t, left_rows) A(double, left_values) A(int32_t, left) A(int32_t, left_at)
+    A(int32_t, left_starts) A(int32_t, left_rows) A(double, left_values) A(int32_t, left) A(int32_t, left_at) \
+    A(int8_t, part_kind) A(int32_t, part_starts)
 /* clang-format on */
 
 typedef struct {

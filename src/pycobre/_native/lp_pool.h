@@ -24,6 +24,7 @@ typedef struct {
     const uint8_t *active; /* or NULL */
     int32_t count;
     int32_t width;
+    int32_t stride; /* from one row of `slope` to the next */
 } pool_view;
 
 #if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
@@ -57,9 +58,10 @@ static inline lanes load_some(const double *from, size_t n) {
     return (lanes){n > 0 ? from[0] : 0.0, n > 1 ? from[1] : 0.0, n > 2 ? from[2] : 0.0, 0.0};
 }
 
-/* The products with `point` of the four rows of `width` numbers from `row` on. */
-static inline __attribute__((always_inline)) lanes four_dots(const double *row, size_t width, const double *point) {
-    const double *r0 = row, *r1 = row + width, *r2 = row + 2 * width, *r3 = row + 3 * width;
+/* The products with `point` of four rows of `width` numbers, the first at `row`. */
+static inline __attribute__((always_inline)) lanes four_dots(const double *row, size_t stride, size_t width,
+                                                                const double *point) {
+    const double *r0 = row, *r1 = row + stride, *r2 = row + 2 * stride, *r3 = row + 3 * stride;
     const size_t whole = width & ~(size_t)3, tail = width & 3;
     lanes a = {0.0}, b = {0.0}, c = {0.0}, d = {0.0};
     for (size_t k = 0; k < whole; k += 4) {
@@ -112,18 +114,19 @@ static void __attribute__((noinline)) consider(best_rows *best, const pool_view 
         best->bar = best->values[best->number - 1];
 }
 
-static inline __attribute__((always_inline)) void search(best_rows *best, const pool_view *pool, size_t width,
-                                                         const double *point, const uint8_t *present, bool whole) {
+static inline __attribute__((always_inline)) void search(best_rows *best, const pool_view *pool, size_t stride,
+                                                         size_t width, const double *point, const uint8_t *present,
+                                                         bool whole) {
     int32_t i = pool->count;
     while (i % 8 != 0) {
         i--;
-        consider(best, pool, present, i, pool->intercept[i] + one_dot(pool->slope + (size_t)i * width, width, point));
+        consider(best, pool, present, i, pool->intercept[i] + one_dot(pool->slope + (size_t)i * stride, width, point));
     }
     while (i > 0 && (whole || best->found == 0 || i % POOL_STRETCH != 0)) {
         i -= 8;
-        const double *slope = pool->slope + (size_t)i * width;
-        const lanes low = load(pool->intercept + i) + four_dots(slope, width, point);
-        const lanes high = load(pool->intercept + i + 4) + four_dots(slope + 4 * width, width, point);
+        const double *slope = pool->slope + (size_t)i * stride;
+        const lanes low = load(pool->intercept + i) + four_dots(slope, stride, width, point);
+        const lanes high = load(pool->intercept + i + 4) + four_dots(slope + 4 * stride, stride, width, point);
         const lanes bar = {best->bar, best->bar, best->bar, best->bar};
         const __typeof__(low >= bar) hits = (low >= bar) | (high >= bar);
         if (hits[0] | hits[1] | hits[2] | hits[3])
@@ -138,18 +141,31 @@ static inline __attribute__((always_inline)) void search(best_rows *best, const 
 WIDEST static int32_t pool_best(const pool_view *pool, const double *point, const uint8_t *present, int32_t number,
                                 double above, bool whole, int32_t *slots, double *values) {
     best_rows best = {number, 0, slots, values, above, above};
-    if (number > 0 && pool->width == 4)
-        search(&best, pool, 4, point, present, whole); /* a constant width makes straight code */
+    if (number > 0 && pool->width == 4 && pool->stride == 4)
+        search(&best, pool, 4, 4, point, present, whole); /* constant widths make straight code */
     else if (number > 0)
-        search(&best, pool, (size_t)pool->width, point, present, whole);
+        search(&best, pool, (size_t)pool->stride, (size_t)pool->width, point, present, whole);
     return best.found;
+}
+
+/* values += rows * point, over the components from `first` to `end` alone, in four partial sums as ever */
+WIDEST static void pool_add(const pool_view *pool, int32_t first, int32_t end, const double *point, double *values) {
+    const size_t stride = (size_t)pool->stride, width = (size_t)(end - first);
+    const double *slope = pool->slope + first;
+    int32_t i = 0;
+    for (; i + 4 <= pool->count; i += 4) {
+        const lanes sum = load(values + i) + four_dots(slope + (size_t)i * stride, stride, width, point + first);
+        memcpy(values + i, &sum, sizeof sum);
+    }
+    for (; i < pool->count; i++)
+        values[i] += one_dot(slope + (size_t)i * stride, width, point + first);
 }
 
 /* out = rows * point, for `n` rows of `width` numbers */
 WIDEST static void multiply(const double *rows, int32_t n, int32_t width, const double *point, double *out) {
     int32_t i = 0;
     for (; i + 4 <= n; i += 4) {
-        const lanes product = four_dots(rows + (size_t)i * (size_t)width, (size_t)width, point);
+        const lanes product = four_dots(rows + (size_t)i * (size_t)width, (size_t)width, (size_t)width, point);
         memcpy(out + i, &product, sizeof product);
     }
     for (; i < n; i++)

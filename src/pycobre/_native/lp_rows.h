@@ -4,6 +4,8 @@
 
 #include "lp_session.h"
 
+enum { OF_CHAIN, OF_OPENING, DECIDED }; /* who knows an outgoing state */
+
 static bool mark_present(lp_session *s, const int32_t *slots, int32_t n) {
     if (!reserve_rows(s, s->num_present + n))
         return false;
@@ -103,12 +105,56 @@ static bool sync_highs(lp_session *s, const lp_block *b) {
     return add_to_highs(s, b->pool, s->present, s->num_present);
 }
 
+/* Add to `values` what the pool rows are at the stretches of one kind, but for the stretch `except`. */
+static void add_parts(const lp_session *s, const pool_view *pool, int8_t kind, int32_t except, double *values) {
+    const lp_model *m = s->model;
+    for (int32_t part = 0; part < m->part_kind_size; part++)
+        if (m->part_kind[part] == kind && part != except)
+            pool_add(pool, m->part_starts[part], m->part_starts[part + 1], s->state, values);
+}
+
+/* The pool as rows over the last stretch that is decided: the others' share is in their intercepts. What a chain or an
+ * opening knows is computed once for each. */
+static pool_view decided_rows(lp_session *s, const pool_view *pool) {
+    const lp_model *m = s->model;
+    const size_t bytes = (size_t)pool->count * sizeof(double);
+    int32_t last = m->part_kind_size - 1, others = 0;
+    if (last <= 0 && (last < 0 || m->part_kind[0] == DECIDED))
+        return *pool;
+    while (last >= 0 && m->part_kind[last] != DECIDED)
+        last--;
+    for (int32_t part = 0; part < last; part++)
+        others += m->part_kind[part] == DECIDED;
+    if (!s->chain_known) {
+        memcpy(s->of_chain, pool->intercept, bytes);
+        add_parts(s, pool, OF_CHAIN, -1, s->of_chain);
+        s->chain_known = true;
+    }
+    if (!s->opening_known) {
+        memcpy(s->of_opening, s->of_chain, bytes);
+        add_parts(s, pool, OF_OPENING, -1, s->of_opening);
+        s->opening_known = true;
+    }
+    pool_view rows = *pool;
+    rows.intercept = s->of_opening;
+    if (others > 0) {
+        memcpy(s->of_round, s->of_opening, bytes);
+        add_parts(s, pool, DECIDED, last, s->of_round);
+        rows.intercept = s->of_round;
+    }
+    rows.width = last < 0 ? 0 : m->part_starts[last + 1] - m->part_starts[last];
+    rows.slope += last < 0 ? 0 : m->part_starts[last];
+    return rows;
+}
+
 /* Pool rows that the outgoing state violates, the worst few, in `found`. */
 static int32_t find_violated(lp_session *s, const lp_block *b, double head) {
     if (b->pool == NULL || !b->lazy)
         return 0;
     const double size = fabs(head) > 1.0 ? fabs(head) : 1.0;
-    const int32_t n = pool_best(b->pool, s->state, s->is_present, b->rows_per_round, head + b->pool_tolerance * size,
+    const pool_view rows = decided_rows(s, b->pool);
+    const double *point = s->state + (rows.slope - b->pool->slope);
+    const int32_t n = pool_best(&rows, point, s->is_present, b->rows_per_round, head + b->pool_tolerance * size,
                                 false, s->found, s->found_values);
     sort_slots(s->found, n);
     return n;

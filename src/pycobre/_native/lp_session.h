@@ -60,6 +60,9 @@ typedef struct {
     int32_t num_present;
     int32_t *present;                    /* pool slots in the LP, in the order of its rows */
     uint8_t *is_present;                 /* by slot */
+    double *of_chain, *of_opening;       /* by slot: what a pool row is with the states that those know, */
+    double *of_round;                    /* and scratch */
+    bool chain_known, opening_known;     /* they are computed */
     int32_t slot_capacity, row_capacity; /* room in `is_present` and in row-sized arrays */
     int32_t chain, opening;
     int32_t highs_rows; /* pool rows in HiGHS's LP */
@@ -109,7 +112,7 @@ static void session_free(lp_session *s) {
     session_free_scratch(s);
     tableau_free(&s->tab);
     kernel_free(&s->ker);
-    FREE(s->is_present), FREE(s->kept_slots);
+    FREE(s->is_present), FREE(s->kept_slots), FREE(s->of_chain), FREE(s->of_opening), FREE(s->of_round);
     if (s->highs != NULL)
         s->lib->destroy(s->highs);
     s->highs = NULL;
@@ -132,7 +135,8 @@ static bool reserve_slots(lp_session *s, int32_t count) {
     if (s->is_present != NULL && count <= s->slot_capacity)
         return true;
     const int32_t room = roomier(count);
-    if (!RESIZE(s->is_present, room))
+    if (!(RESIZE(s->is_present, room) && RESIZE(s->of_chain, room) && RESIZE(s->of_opening, room) &&
+          RESIZE(s->of_round, room)))
         return false;
     memset(s->is_present + s->slot_capacity, 0, (size_t)(room - s->slot_capacity));
     s->slot_capacity = room;

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pycobre._util.frozen import frozen
 from pycobre.errors import ProblemError
@@ -22,6 +23,7 @@ from pycobre.solver.scale import find_scale, no_scale
 __all__ = ["Prepared", "prepare"]
 
 LOWER, UPPER = 1, 2  # sides of a row or column that a patch writes
+OF_CHAIN, OF_OPENING, DECIDED = 0, 1, 2  # who knows an outgoing state
 
 
 @frozen(eq=False)
@@ -106,6 +108,9 @@ class Prepared:
     left_values: F64
     left: I32
     left_at: I32  #: position in `left` of every column, −1 = fixed or defined
+    # the outgoing state in stretches of one kind: known to a chain, known to an opening, or decided
+    part_kind: I8
+    part_starts: I32
     # numbers
     num_col: int
     num_row: int
@@ -140,6 +145,13 @@ class Prepared:
         values = [getattr(self, f.name) for f in fields(self)][:-1]
         arrays = tuple(value for value in values if isinstance(value, np.ndarray))
         return lp.Model(arrays, *values[len(arrays) :])
+
+
+def _parts(fixed: NDArray[np.bool_], defined: NDArray[np.bool_]) -> tuple[I8, I32]:
+    """The kinds and starts of stretches of outputs; a defined output is known, since others stay in the LP."""
+    kind = np.where(fixed, OF_CHAIN, np.where(defined, OF_OPENING, DECIDED)).astype(np.int8)
+    first = np.flatnonzero(np.diff(kind, prepend=-1))
+    return kind[first], np.append(first, kind.size).astype(np.int32)
 
 
 def _no_corrections() -> RhsCorrections:
@@ -198,6 +210,7 @@ def prepare(model: LpModel, scaled: bool) -> Prepared:
     if coef_from.size:
         equation[:] = False  # such models are not for the kernel
     defined = find_definitions((template.starts, template.rows, values), cost, ~fixed, equation, kept)
+    part_kind, part_starts = _parts(fixed[outputs], np.isin(outputs, defined.col))
     return Prepared(
         cost=cost,
         col_lower=template.col_lower / scale.col,
@@ -265,6 +278,8 @@ def prepare(model: LpModel, scaled: bool) -> Prepared:
         left_values=defined.left_values,
         left=defined.left,
         left_at=_position(defined.left, np.arange(template.num_cols, dtype=np.int32)),
+        part_kind=part_kind,
+        part_starts=part_starts,
         num_col=template.num_cols,
         num_row=template.num_rows,
         offset_from=int(offset_from[0]) if offset_from.size else -1,

@@ -14,9 +14,10 @@ from pycobre._util.frozen import frozen
 from pycobre.solver.api import F64, I8, I32, CutView
 from pycobre.solver.highs import OptionValue, Status
 from pycobre.solver.job import ChainFailure, Job
+from pycobre.solver.prepare import DECIDED, OF_CHAIN, OF_OPENING
 from pycobre.solver.recovery import recover
 from pycobre.solver.reference.certificate import ATTEMPTS, certified
-from pycobre.solver.reference.cuts import best_cuts, cut_values, lanes_dot, newest_stretch
+from pycobre.solver.reference.cuts import add_part, best_cuts, cut_values, lanes_dot, newest_stretch
 from pycobre.solver.reference.highspy_session import HighspySession
 from pycobre.solver.reference.kernel import Kernel
 from pycobre.solver.reference.patch import Patch, read_patch
@@ -82,6 +83,8 @@ class _Chain:
         self.present = np.empty(0, np.int32)  # cut slots in the LP, in the order of its rows
         self.spoiled = False  # HiGHS has moved matrix entries: its LP must be loaded again
         self.eligible = np.zeros(0, np.bool_)
+        self.of_chain: F64 | None = None  # by cut: its value but for states that are known later
+        self.of_opening: F64 | None = None
         if cuts is not None:
             self.eligible = np.ones(cuts.count, np.bool_)
             if cuts.active is not None:
@@ -123,9 +126,23 @@ class _Chain:
         if job.call.cuts is None or not job.call.lazy:
             return np.empty(0, np.int32)
         limit = theta + job.options.pool_tolerance * max(1.0, abs(theta))
-        values = cut_values(job.call.cuts, output)
+        values = self._values(job.call.cuts, output)
         eligible = newest_stretch(values, self.eligible, limit)
         return best_cuts(values, eligible, job.cut_counts[0], above=limit)
+
+    def _values(self, cuts: CutView, output: F64) -> F64:
+        """The cuts at an outgoing state; what this chain and this opening know of it is added up once for each."""
+        if self.of_chain is None:
+            self.of_chain = self._add_parts(cuts.intercept[: cuts.count], cuts, output, OF_CHAIN)
+        if self.of_opening is None:
+            self.of_opening = self._add_parts(self.of_chain, cuts, output, OF_OPENING)
+        return self._add_parts(self.of_opening, cuts, output, DECIDED)
+
+    def _add_parts(self, values: F64, cuts: CutView, output: F64, kind: int) -> F64:
+        p = self.job.prepared
+        for part in np.flatnonzero(p.part_kind == kind).tolist():
+            values = add_part(values, cuts, output, int(p.part_starts[part]), int(p.part_starts[part + 1]))
+        return values
 
     # ---- HiGHS's LP ----
 
@@ -209,6 +226,7 @@ class _Chain:
 
     def solve(self, j: int) -> ChainFailure | None:
         job = self.job
+        self.of_opening = None
         patch = read_patch(
             job.prepared, self.x, job.call.values[self.i if job.call.values.shape[0] > 1 else 0, j]
         )

@@ -6,6 +6,10 @@ operations:
 
     p_j = Σ_{k ≡ j mod 4} slope_k · y_k        value = intercept + ((p_0 + p_1) + (p_2 + p_3))
 
+A state may have stretches that a chain or an opening knows before anything is decided (`Prepared.part_kind`): lags
+of inflows, for instance. Their shares are added to the intercept first, once for each, then those of the decided
+stretches, each in four partial sums of its own. So a search reads the decided components alone.
+
 The compiled path computes the same four sums with vector instructions; this one is its mirror in NumPy.
 """
 
@@ -16,7 +20,7 @@ from numpy.typing import NDArray
 
 from pycobre.solver.api import F64, I32, CutView
 
-__all__ = ["best_cuts", "cut_values", "lanes_dot", "newest_stretch"]
+__all__ = ["add_part", "best_cuts", "cut_values", "lanes_dot", "newest_stretch"]
 
 STRETCH = 1024  # rows
 
@@ -29,6 +33,15 @@ def cut_values(cuts: CutView, point: F64) -> F64:
         partial[k & 3] += slope[:, k] * point[k]
     values: F64 = cuts.intercept[: cuts.count] + ((partial[0] + partial[1]) + (partial[2] + partial[3]))
     return values
+
+
+def add_part(values: F64, cuts: CutView, point: F64, first: int, end: int) -> F64:
+    """`values` plus the share of the components from `first` to `end`, in four partial sums of their own."""
+    partial = np.zeros((4, cuts.count))
+    for k in range(first, end):
+        partial[(k - first) & 3] += cuts.slope[: cuts.count, k] * point[k]
+    sums: F64 = values + ((partial[0] + partial[1]) + (partial[2] + partial[3]))
+    return sums
 
 
 def lanes_dot(rows: F64, vector: F64) -> F64:
