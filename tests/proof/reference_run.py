@@ -15,13 +15,14 @@ from pycobre.app.api import Execution, communicator_for, run_here
 from pycobre.app.report import Report
 from pycobre.app.request import CaseSource, ProblemSource, Request
 from pycobre.app.stop_switch import StopSwitch
-from pycobre.sddp import CVaR, IterationLimit, Level1, TrainOptions
+from pycobre.sddp import CVaR, InteriorPoints, IterationLimit, Level1, TrainOptions
 
 SCENARIOS = 7
 
 
 def request(name: str, threads: int = 1, output: str | None = None, *, resume: bool = False) -> Request:
-    """The two reference studies: a cascade with PAR inflows, cut selection and CVaR; a Markovian problem."""
+    """The two reference studies: a cascade with PAR inflows and a Markovian problem, both with a selection of cuts,
+    cuts at interior points and CVaR."""
     return Request(
         _source(name),
         simulate=True,
@@ -44,12 +45,17 @@ def _source(name: str) -> CaseSource | ProblemSource:
             "training.selection.forward_passes": 5,
             "training.stopping_rules": [{"type": "iteration_limit", "limit": 6}],
             "training.cut_selection": {"selection": {"method": "level1", "check_frequency": 2}},
+            "training.interior_points": {"initial": 0.5},
         }
         return CaseSource(with_overrides(risky, settings))
     from pycobre.testing.problems import valley
 
     options = TrainOptions(
-        forward_passes=5, stopping=IterationLimit(8), risk=CVaR(0.6), selection=Level1(every=3)
+        forward_passes=5,
+        stopping=IterationLimit(8),
+        risk=CVaR(0.6),
+        selection=Level1(every=3),
+        interior=InteriorPoints(),
     )
     return ProblemSource(valley(inflows=True, prices=True), options)
 
