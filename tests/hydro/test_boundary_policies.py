@@ -36,6 +36,8 @@ def shortened(case: Case, count: int, path: str = "", *, strict: bool = False) -
         if hasattr(value, "stage_id") and len(value):
             rows = np.isin(value.stage_id, keep) | (value.stage_id < 0)
             changes[field.name] = type(value)(**{c.name: getattr(value, c.name)[rows] for c in fields(value)})
+        elif isinstance(value, tuple) and value and hasattr(value[0], "stage_id"):
+            changes[field.name] = tuple(each for each in value if each.stage_id in keep)
     if path:
         policy = replace(case.config.policy, boundary=PolicyBoundary(path=path, strict=strict))
         changes["config"] = replace(case.config, policy=policy)
