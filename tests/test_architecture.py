@@ -161,6 +161,8 @@ LAZY_ONLY = {
     "plotly",
     "pytest_timeout",
     "pandas",
+    "polars",
+    "openpyxl",
     "textual",
 }
 #: Classes are derived from those of Textual, so these modules are loaded as a whole when the app is asked for.

@@ -1,4 +1,4 @@
-"""validate, simulate, compare, report and verify, as users type them."""
+"""validate, simulate, export, compare, report and verify, as users type them."""
 
 import json
 import re
@@ -175,3 +175,13 @@ def test_verify_refuses_counts_that_compare_nothing(case: Path) -> None:
         done = pycobre("verify", case, option, 0)
         assert done.returncode == 1
         assert f"{option}: expected at least 1, got 0" in done.stderr
+
+
+def test_export_writes_tables_with_units(tmp_path: Path, case: Path) -> None:
+    done = pycobre("export", case / "output", "--to", "csv", "--table", "thermals", "--output", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "thermals.csv").read_text().splitlines()[0].endswith('"generation_mw [MW]","cost [$]"')
+    assert "thermals" in done.stdout
+    wrong = pycobre("export", case / "output", "--to", "csv", "--quantiles", "ten")
+    assert wrong.returncode == 1
+    assert "expected numbers from 0 to 1, got 'ten'" in wrong.stderr

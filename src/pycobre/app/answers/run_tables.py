@@ -10,22 +10,11 @@ from pycobre.app.answers.names import named, stage_id
 from pycobre.app.answers.table_scan import TableFile
 from pycobre.app.results.directory import Results
 from pycobre.app.results.layout import MANIFEST
-from pycobre.app.results.schemas import TABLES, Table
+from pycobre.app.results.schemas import ENTITIES, TABLES, Table
 from pycobre.errors import OptionError, OutputError
 
 __all__ = ["RunTables"]
 
-#: Which entities of the metadata the ids of a column are.
-_ENTITIES = {
-    "hydro_id": "hydros",
-    "thermal_id": "thermals",
-    "bus_id": "buses",
-    "line_id": "exchanges",
-    "ncs_id": "non_controllables",
-    "contract_id": "contracts",
-    "pumping_station_id": "pumping",
-    "constraint_id": "generic_constraints",
-}
 _SINGULAR = {"hydros": "plant", "thermals": "plant", "buses": "bus", "exchanges": "line"}
 
 
@@ -103,8 +92,8 @@ class RunTables:
             return float(wanted)
         if column == "stage_id" and self.stages:
             return float(self.stage(wanted))
-        if column in _ENTITIES:
-            return float(self.entity(_ENTITIES[column], wanted)[0])
+        if column in ENTITIES:
+            return float(self.entity(ENTITIES[column], wanted)[0])
         try:
             return float(wanted)
         except ValueError:
@@ -114,4 +103,4 @@ class RunTables:
         """The names of a column's ids; empty for a column that holds none."""
         if column == "stage_id":
             return dict(self.stages)
-        return dict(self.entities(_ENTITIES[column])) if column in _ENTITIES else {}
+        return dict(self.entities(ENTITIES[column])) if column in ENTITIES else {}

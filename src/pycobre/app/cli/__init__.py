@@ -7,8 +7,8 @@ To add a command, write `cli/<name>.py` with
 
 and give it a line in `COMMANDS`. An exception becomes an exit code and a hint in one place (`app.failures`).
 
-commands   init, run, solve, validate, schema, import_, migrate, simulate, runs, watch, report, compare,
-           verify, doctor, mcp, replay, version
+commands   init, run, solve, validate, schema, import_, migrate, simulate, runs, watch, report, export,
+           compare, verify, doctor, mcp, replay, version
 parser     the argument parser and its hints
 display    what a run prints: header, events, summary
 screen     the events as a live table, plain lines or JSON lines
@@ -45,6 +45,7 @@ COMMANDS = {
     "runs": "list the runs in a result directory",
     "watch": "watch runs in a terminal: bounds, ranks, messages, results",
     "report": "write an HTML report of a run, and its figures as PNG",
+    "export": "write the tables of a run as CSV files or a workbook, with names and units",
     "compare": "compare two runs bit by bit and report the differences",
     "verify": "run a case on all backends and compare the results bit by bit",
     "doctor": "report which backends and packages work on this machine",

@@ -8,6 +8,12 @@ control    control.jsonl: what other processes ask of a run
 event_log  events.jsonl: every event of the run
 schemas    every table of a run: columns, types, units
 files      tables and JSON files, written atomically, with a manifest
+labels     what the ids in tables stand for
+summaries  from blocks to stages, from plants to totals, from scenarios to quantiles
+balance    the energy balance of every bus
+frame      tables with names, dates and units, for pandas, polars and Arrow
+workbook   sheets of plain values
+export     tables as CSV files or a workbook
 directory  a result directory, opened
 """
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pycobre.app.results.event_log import read_events
 from pycobre.app.results.files import read_json, read_table
@@ -83,6 +83,11 @@ class Results:
         """One simulation table, such as `costs` or `hydros`; only with the policy that was simulated."""
         if name not in _BY_NAME:
             raise OutputError(f"there is no simulation table {name!r}. Choose one of: {', '.join(_BY_NAME)}.")
+        self.check_simulated()
+        return read_table(self.directory, _BY_NAME[name])
+
+    def check_simulated(self) -> None:
+        """Raise `OutputError` where the simulation is of another policy than the one that is there."""
         trained = self.metadata.get("policy_digest")
         simulated = self.metadata.get("simulation", {}).get("policy_digest", trained)
         if simulated != trained:
@@ -90,7 +95,40 @@ class Results:
                 f"{self.directory}: expected a simulation of policy {str(trained)[:12]}, got one of "
                 f"{str(simulated)[:12]}. Simulate the policy again with `pycobre simulate`."
             )
-        return read_table(self.directory, _BY_NAME[name])
+
+    def frame(
+        self,
+        name: str,
+        library: Literal["pandas", "polars", "arrow"] = "pandas",
+        *,
+        per: Literal["block", "stage"] = "block",
+        total: Literal["", "system", "bus"] = "",
+        quantiles: Sequence[float] | None = None,
+    ) -> Any:
+        """A table with names, dates and buses beside the ids; `balance` is the energy balance of every bus.
+
+        `per="stage"` makes one row of a stage's blocks: power, flows and prices by hours, money as a sum, storage as
+        at the end. `total` sums plants over the system or by bus. With `quantiles` (none, or such as 0.1, 0.9) rows
+        are the mean and the quantiles over the scenarios, named in the column `statistic`. Units are in
+        `frame.attrs["units"]` of pandas, in the fields' metadata of Arrow, and in `units`.
+        """
+        from pycobre.app.results.frame import Shape, frame_table, in_library
+
+        shape = Shape(per, total, None if quantiles is None else tuple(quantiles))
+        return in_library(frame_table(self, name, shape), library)
+
+    def units(self, name: str) -> dict[str, str]:
+        """The unit of every column of a table that has one."""
+        from pycobre.app.results.frame import described_table
+
+        return {column.name: column.unit for column in described_table(self, name).columns if column.unit}
+
+    @property
+    def frames(self) -> tuple[str, ...]:
+        """Names for `frame` that this run has a table for."""
+        from pycobre.app.results.frame import frame_names
+
+        return frame_names(self)
 
     @property
     def modelled(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ case.json             what the run was made from
 study.json            its settings, and the system that is studied, for those who watch
 policy/ training/ stochastic/ simulation/ checkpoints/ failed/
 report.html plots/    written by `pycobre report`
+export/               written by `pycobre export`
 previous/ID/          an earlier run, whole
 .lock                 the process that writes here
 """
@@ -23,6 +24,7 @@ __all__ = [
     "CHECKPOINTS",
     "CONTROL",
     "EVENTS",
+    "EXPORT",
     "LOCK",
     "MANIFEST",
     "METADATA",
@@ -41,6 +43,7 @@ __all__ = [
 RECORD = "run.json"
 STATUS = "status.json"
 EVENTS = "events.jsonl"
+EXPORT = "export"
 METADATA = "metadata.json"
 MANIFEST = "manifest.json"
 ORIGIN = "case.json"
@@ -51,7 +54,7 @@ LOCK = ".lock"
 CONTROL = "control.jsonl"
 
 #: What a simulation replaces.
-SIMULATION = (MANIFEST, "simulation", "report.html", "plots")
+SIMULATION = (MANIFEST, "simulation", "report.html", "plots", EXPORT)
 #: What a run leaves besides what it could be resumed from.
 RESULTS = (*SIMULATION, METADATA, "training", "stochastic", "policy")
 #: All of a run, the record last: while it is there, the rest still has to be moved.

@@ -11,6 +11,7 @@ from pycobre._util.frozen import frozen
 
 __all__ = [
     "CONVERGENCE",
+    "ENTITIES",
     "MODEL_TABLES",
     "PROBLEM_TABLES",
     "SIMULATION_TABLES",
@@ -43,6 +44,20 @@ class Table:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(column.name for column in self.columns)
+
+
+#: Which entities of a run's metadata the ids of a column are.
+ENTITIES = {
+    "hydro_id": "hydros",
+    "other_hydro_id": "hydros",
+    "thermal_id": "thermals",
+    "bus_id": "buses",
+    "line_id": "exchanges",
+    "ncs_id": "non_controllables",
+    "contract_id": "contracts",
+    "pumping_station_id": "pumping",
+    "constraint_id": "generic_constraints",
+}
 
 
 def _id(name: str, meaning: str) -> Column:

@@ -117,6 +117,7 @@ def _metadata(model: HydroModel, found: Mapping[str, Any]) -> dict[str, Any]:
             {
                 "id": stage.id,
                 "label": stage.start_date.strftime("%Y-%m"),
+                "start_date": stage.start_date.isoformat(),
                 "end_date": stage.end_date.isoformat(),
             }
             for stage in case.stages

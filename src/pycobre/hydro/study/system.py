@@ -21,6 +21,7 @@ def system_of(case: Case) -> dict[str, Any]:
                 "target": line.target_bus_id,
                 "direct_mw": line.capacity.direct_mw,
                 "reverse_mw": line.capacity.reverse_mw,
+                "losses_percent": line.losses_percent,
             }
             for line in case.lines
         ],

@@ -1,0 +1,45 @@
+"""`pycobre export RUN --to csv|xlsx`: the tables of a run for spreadsheets and other programs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from pycobre.app.results.directory import open_results
+from pycobre.app.results.export import CSV, FORMS, XLSX, export_tables
+from pycobre.app.results.frame import Shape, parse_quantiles
+from pycobre.app.results.layout import EXPORT
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", type=Path, help="result directory of a run")
+    parser.add_argument("--to", choices=FORMS, required=True, help="files of text, or a workbook")
+    parser.add_argument(
+        "--table", action="append", default=[], metavar="NAME", help="one table, such as hydros; repeatable"
+    )
+    parser.add_argument(
+        "--per", choices=("block", "stage"), default="block", help="rows by block or by stage"
+    )
+    parser.add_argument(
+        "--total", choices=("system", "bus"), default="", help="sums instead of single plants"
+    )
+    parser.add_argument(
+        "--quantiles",
+        metavar="Q,Q",
+        help="mean and quantiles over the scenarios, such as 0.1,0.5,0.9, in place of every scenario",
+    )
+    parser.add_argument("--output", type=Path, metavar="PATH", help="directory or workbook (RUN/export)")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the files and say where they are."""
+    results = open_results(arguments.run)
+    quantiles = None if arguments.quantiles is None else parse_quantiles(arguments.quantiles.split(","))
+    shape = Shape(arguments.per, arguments.total, quantiles)
+    inside = results.directory / EXPORT
+    target = arguments.output or (inside if arguments.to == CSV else inside / "tables.xlsx")
+    for path, name, rows in export_tables(results, arguments.to, target, arguments.table, shape):
+        print(f"{name:<20} {rows:>10,} rows  {path}")
+    if arguments.to == XLSX:
+        print("units and meanings are on the sheet `columns`")
+    return 0

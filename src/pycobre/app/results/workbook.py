@@ -1,0 +1,68 @@
+"""Workbooks of spreadsheet programs: sheets of plain values; text is never a formula."""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from pycobre.errors import OptionError
+
+__all__ = ["LARGEST_SHEET", "Sheet", "write_workbook"]
+
+LARGEST_SHEET = 1_048_576
+"""Rows of a sheet, its header included."""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """One sheet: a header and rows of numbers, texts and dates; None is an empty cell."""
+
+    name: str
+    header: list[str]
+    rows: Iterable[Iterable[Any]]
+
+
+def write_workbook(sheets: Iterable[Sheet]) -> bytes:
+    """The content of an .xlsx file."""
+    openpyxl = _openpyxl()
+    book = openpyxl.Workbook(write_only=True)
+    for sheet in sheets:
+        page = book.create_sheet(sheet.name)
+        page.freeze_panes = "A2"
+        page.append([_cell(page, text) for text in sheet.header])
+        for row in sheet.rows:
+            page.append([_cell(page, value) for value in row])
+    sink = io.BytesIO()
+    book.save(sink)
+    return sink.getvalue()
+
+
+def _cell(page: Any, value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, float) and float(f"{value:.16g}") != value:
+        return _as(page, repr(value), "n")  # the library writes 16 digits; a few numbers need 17
+    if isinstance(value, str) and value.startswith("="):
+        return _as(page, value, "s")  # else a spreadsheet program would compute it
+    return value
+
+
+def _as(page: Any, text: str, kind: str) -> Any:
+    from openpyxl.cell import WriteOnlyCell
+
+    cell = WriteOnlyCell(page, value=text)
+    cell.data_type = kind
+    return cell
+
+
+def _openpyxl() -> Any:
+    try:
+        import openpyxl
+    except ImportError as cause:
+        raise OptionError(
+            "xlsx: expected the package openpyxl, got none. Type `pip install 'pycobre[frames]'`, or use csv."
+        ) from cause
+    return openpyxl
