@@ -33,7 +33,7 @@ def linear_evaporation(case: Case, hydro: Hydro, stage: Stage) -> LinearEvaporat
     """The model of one plant in one stage; None where nothing is known to evaporate."""
     if hydro.evaporation is None:
         return None
-    rows = case.geometry.hydro_id == hydro.id
+    rows = case.geometry.rows_of(hydro.id)
     volume, area = case.geometry.volume_hm3[rows], case.geometry.area_km2[rows]
     month = stage.season_id if stage.season_id is not None else stage.start_date.month - 1
     low, high = hydro.reservoir.min_storage_hm3, hydro.reservoir.max_storage_hm3

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from pycobre.errors import CaseError
@@ -89,11 +91,17 @@ def _add_row(
 
 
 def _parse(case: Case, constraint: GenericConstraint) -> Linear:
-    return parse(
+    return _read(
         constraint.expression,
         frozenset(p.name for p in case.generic_parameters),
-        {e.name: e.expression for e in case.generic_expressions},
+        tuple((e.name, e.expression) for e in case.generic_expressions),
     )
+
+
+@cache
+def _read(text: str, parameters: frozenset[str], expressions: tuple[tuple[str, str], ...]) -> Linear:
+    """The same text stands in every stage."""
+    return parse(text, parameters, dict(expressions))
 
 
 def _entries(d: StageLpBuilder, terms: tuple[Term, ...], k: int) -> Entries:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from pycobre._util.frozen import frozen
 from pycobre.hydro.model.constraints import ComputedParameter, EnergyProductivity, ScalarParameter
 from pycobre.hydro.model.horizon import Stage
@@ -104,12 +102,12 @@ def chosen_model(entry: ProductionModel | None, hydro: Hydro, stage: Stage) -> S
 
 def table_value(table: EnergyProductivity, hydro: Hydro, stage: Stage, column: str) -> float | None:
     """A column's value of a plant: the row of the stage, else the row of all stages."""
-    values = vars(table)[column]
-    given = ~np.isnan(values) & (table.hydro_id == hydro.id)
+    rows = table.rows_of(hydro.id)
+    values, stages = vars(table)[column][rows].tolist(), table.stage_id[rows].tolist()
     for of_stage in (stage.id, NO_ID):
-        rows = np.flatnonzero(given & (table.stage_id == of_stage))
-        if rows.size:
-            return float(values[rows[0]])
+        for value, found in zip(values, stages, strict=True):
+            if found == of_stage and value == value:  # not NaN
+                return float(value)
     return None
 
 

@@ -85,6 +85,12 @@ class Table:
     def __len__(self) -> int:
         return int(getattr(self, fields(self)[0].name).size)
 
+    def rows_of(self, first: int) -> slice:
+        """The rows whose first key has this value: they stand together, because rows are sorted."""
+        column = getattr(self, self.KEY[0])
+        key = column.dtype.type(first)  # of the column's own type, or searching would copy it
+        return slice(int(column.searchsorted(key)), int(column.searchsorted(key, side="right")))
+
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other) and all(
             _same(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)
