@@ -43,9 +43,9 @@ def test_validate_says_valid_or_everything_that_is_wrong(case: Path, tmp_path: P
 def test_compare_tells_equal_runs_from_different_ones(case: Path, tmp_path: Path) -> None:
     assert pycobre("run", case, *SHORT, "--output", tmp_path / "same", "--workers", 2).returncode == 0
     assert pycobre("run", case, *SHORT, "--output", tmp_path / "other", "--seed", 7).returncode == 0
-    same = pycobre("compare", case / "output", tmp_path / "same")
+    same = pycobre("compare", case / "output", tmp_path / "same", "--bits")
     assert (same.returncode, same.stdout.splitlines()[-1]) == (0, "the two runs are the same, bit for bit")
-    other = pycobre("compare", case / "output", tmp_path / "other")
+    other = pycobre("compare", case / "output", tmp_path / "other", "--bits")
     assert other.returncode == 1
     assert "convergence" in other.stdout
     assert "differs by up to" in other.stdout
@@ -57,26 +57,58 @@ def test_compare_tells_equal_runs_from_different_ones(case: Path, tmp_path: Path
     hydros = changed / "system" / "hydros.json"
     hydros.write_text(hydros.read_text().replace('"max_storage_hm3": 900', '"max_storage_hm3": 901'))
     assert pycobre("run", changed, *SHORT).returncode == 0
-    files = pycobre("compare", case / "output", changed / "output").stdout
+    files = pycobre("compare", case / "output", changed / "output", "--bits").stdout
     assert re.search(r"^input_hash .* against \S+: system/hydros\.json$", files, re.MULTILINE)
-    wrong = pycobre("compare", case, changed)
+    wrong = pycobre("compare", case, changed, "--bits")
     assert wrong.returncode == 2
     assert (
         f"{case}: this is a case; its results are in {case / 'output'}. Give that directory." in wrong.stderr
     )
 
 
+def test_compare_tells_what_a_run_costs_more(case: Path, tmp_path: Path) -> None:
+    assert pycobre("run", case, *SHORT, "--output", tmp_path / "other", "--seed", 7).returncode == 0
+    told = pycobre("compare", case / "output", tmp_path / "other")
+    assert told.returncode == 0, told.stderr
+    assert re.search(r"^  total cost: mean, \$ +\S+ +\S+ +\S+", told.stdout, re.MULTILINE)
+    assert re.search(r"B costs \S+ \$ (more|less) \(± \S+ \$, 95 %\)", told.stdout)
+    assert max(map(len, told.stdout.splitlines()[2:-1])) <= 100
+    document = json.loads(
+        pycobre("compare", case / "output", tmp_path / "other", "--format", "json", "--limit", 5).stdout
+    )
+    assert len(document["quantities"]) == 5
+    same = pycobre("compare", case / "output", case / "output").stdout
+    assert "The two runs cost the same." in same
+    assert " *" not in same
+
+
+def test_diff_says_what_changed_between_two_cases(case: Path, tmp_path: Path) -> None:
+    changed = tmp_path / "changed"
+    assert pycobre("init", "one-reservoir", changed).returncode == 0
+    hydros = changed / "system" / "hydros.json"
+    hydros.write_text(hydros.read_text().replace('"max_storage_hm3": 900', '"max_storage_hm3": 901'))
+    told = pycobre("diff", case, changed)
+    assert told.returncode == 0, told.stderr
+    assert "max_storage_hm3 900.0 before, 901.0 now" in told.stdout
+    table = pycobre("diff", case, changed, "--format", "table").stdout.splitlines()
+    assert table[0].split() == ["category", "section", "entity", "field", "when", "before", "after"]
+    assert table[1].split()[0] == "limit"
+    assert json.loads(pycobre("diff", case, changed, "--format", "json").stdout)["equal"] is False
+    assert pycobre("diff", case, case).stdout == "The two cases say the same.\n"
+    assert "expected a case directory" in pycobre("diff", case, tmp_path / "none").stderr
+
+
 def test_simulations_are_compared_too(case: Path, tmp_path: Path) -> None:
     for name, scenarios in (("a", 3), ("b", 3), ("c", 2)):
         done = pycobre("simulate", case, "--scenarios", scenarios, "--output", tmp_path / name, "--quiet")
         assert done.returncode == 0, done.stderr
-    same = pycobre("compare", tmp_path / "a", tmp_path / "b")
+    same = pycobre("compare", tmp_path / "a", tmp_path / "b", "--bits")
     assert (same.returncode, same.stdout.splitlines()[-1]) == (0, "the two runs are the same, bit for bit")
     assert "iterations" not in same.stdout
-    other = pycobre("compare", tmp_path / "a", tmp_path / "c")
+    other = pycobre("compare", tmp_path / "a", tmp_path / "c", "--bits")
     assert other.returncode == 1
     assert re.search(r"^costs +36 rows against 24$", other.stdout, re.MULTILINE)
-    trained = pycobre("compare", tmp_path / "a", case / "output")
+    trained = pycobre("compare", tmp_path / "a", case / "output", "--bits")
     # A long path stands whole in a line of its own.
     assert re.search(rf"^convergence +only in\s+{case / 'output'}$", trained.stdout, re.MULTILINE)
 

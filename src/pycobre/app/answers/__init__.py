@@ -8,6 +8,7 @@ case_edits         a copy of a case with other values: preview, then write
 run_index          the runs below a directory, by id
 run_estimate       LPs, memory and time of a run before it starts
 run_comparison     costs, prices, storage and deficits of two runs
+significance       whether they differ by more than chance
 failure            why a run stopped
 convergence        whether a training has converged
 run_tables         the tables of a run, names for their ids, digests

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -44,12 +44,13 @@ def diff_cases(a: Case, b: Case, names: tuple[str, str], limit: int = 200) -> Ca
     plain_a, _ = case_to_data(a)
     plain_b, _ = case_to_data(b)
     owners = _owners(a, b)
+    dates = {stage.id: stage.start_date.isoformat()[:7] for case in (a, b) for stage in case.stages}
     for section in SECTIONS:
         if section == "config":
             continue
         before, after = getattr(a, section), getattr(b, section)
         if isinstance(before, Table):
-            found += _table(section, before, after, owners)
+            found += _table(section, before, after, owners, dates)
         elif plain_a[section] != plain_b[section]:
             found += _records(section, plain_a[section], plain_b[section], owners)
     return CaseDifferences(
@@ -110,7 +111,9 @@ def _fields(section: str, label: str, a: Any, b: Any) -> Iterator[Difference]:
         )
 
 
-def _table(section: str, a: Table, b: Table, owners: Mapping[str, Mapping[int, str]]) -> Iterator[Difference]:
+def _table(
+    section: str, a: Table, b: Table, owners: Mapping[str, Mapping[int, str]], dates: Mapping[int, str]
+) -> Iterator[Difference]:
     """Differences of a table: its rows matched by key, those of one entity and column told together."""
     if a == b:
         return
@@ -136,13 +139,32 @@ def _table(section: str, a: Table, b: Table, owners: Mapping[str, Mapping[int, s
                 f"{gone} rows that are gone" if gone else "",
                 f"{new} rows that are new" if new else "",
                 gone + new,
+                when=_when(keys, [key for key in changed if key not in other or key not in one], dates),
             )
         both = [key for key in changed if key in one and key in other]
         for column_at, column in enumerate(columns):
-            pairs = [(one[key][column_at], other[key][column_at]) for key in both]
-            pairs = [pair for pair in pairs if not _same(pair[:1], pair[1:])]
+            there = [
+                key
+                for key in both
+                if not _same(one[key][column_at : column_at + 1], other[key][column_at : column_at + 1])
+            ]
+            pairs = [(one[key][column_at], other[key][column_at]) for key in there]
             if pairs:
-                yield _column(section, label, column, pairs)
+                yield replace(_column(section, label, column, pairs), when=_when(keys, there, dates))
+
+
+def _when(keys: tuple[str, ...], rows: list[tuple[Any, ...]], dates: Mapping[int, str]) -> str:
+    """The first and the last stage or date of rows; "" where they have none."""
+    name = next((each for each in ("stage_id", "start_date") if each in keys), None)
+    if name is None or not rows:
+        return ""
+    place = keys.index(name)
+    found = sorted({row[place] for row in rows})
+    ends = [
+        dates.get(each, f"stage {each}") if name == "stage_id" else str(each)
+        for each in (found[0], found[-1])
+    ]
+    return ends[0] if len(found) == 1 else f"{ends[0]} to {ends[1]}"
 
 
 def _column(section: str, label: str, column: str, pairs: list[tuple[Any, Any]]) -> Difference:

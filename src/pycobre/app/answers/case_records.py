@@ -116,6 +116,7 @@ class Difference:
     mean_before: float | None = None  #: over the rows that differ, where they hold numbers
     mean_after: float | None = None
     largest_change: float | None = None
+    when: str = ""  #: the stages, or dates, of the rows
 
 
 @frozen()

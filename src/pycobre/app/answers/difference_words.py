@@ -87,10 +87,10 @@ def _sentence(each: Difference) -> str:
         return f"Setting {each.field}: {each.before} before, {each.after} now."
     if not each.field and each.category == "system" and {each.before, each.after} == {"there", "absent"}:
         return f"{title.capitalize()} {each.entity} is {'gone' if each.after == 'absent' else 'new'}."
+    when = f" ({each.when})" if each.when else ""
     if not each.field:
-        return (
-            f"{title.capitalize()}{whose}: {', '.join(part for part in (each.before, each.after) if part)}."
-        )
+        parts = ", ".join(part for part in (each.before, each.after) if part)
+        return f"{title.capitalize()}{whose}{when}: {parts}."
     rows = f" on average over {each.rows} rows" if each.rows > 1 else ""
     relative = ""
     if each.mean_before and each.mean_after is not None:
@@ -98,7 +98,7 @@ def _sentence(each: Difference) -> str:
     outage = ""
     if each.category == "outage":
         outage = " Out of service." if _zero(each.after) else " Back in service."
-    what = f"{title.capitalize()}{whose}: {each.field} {each.before} before, {each.after} now"
+    what = f"{title.capitalize()}{whose}{when}: {each.field} {each.before} before, {each.after} now"
     return f"{what}{rows}{relative}.{outage}"
 
 

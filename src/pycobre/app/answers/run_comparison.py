@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from pycobre.app.answers.case_records import Source
 from pycobre.app.answers.grouping import Measure, grouped
 from pycobre.app.answers.run_records import Quantity, RunComparison
 from pycobre.app.answers.run_tables import RunTables
+from pycobre.app.answers.significance import BEYOND, Key, sample_of, standard_error
 from pycobre.app.results.layout import METADATA
 from pycobre.errors import OutputError
 
@@ -22,18 +24,30 @@ _TRAINING = (
     ("iterations", ""),
     ("total_cuts", ""),
 )
-Key = tuple[str, str, str, int | None, str]
 
 
 def compare_runs(a: RunTables, b: RunTables, limit: int = 200) -> RunComparison:
-    """The figures of both, each with its change; stages are matched by label, entities by name."""
+    """The figures of both, each with its change; stages are matched by their first day, entities by name."""
     found = [dict(_figures(tables)) for tables in (a, b)]
     if not found[0] or not found[1]:
         raise OutputError(
             "compare: expected two runs with results, got one without. Wait for it, or run it again."
         )
+    samples = [sample_of(tables) for tables in (a, b)]
+    for figures, sample in zip(found, samples, strict=True):
+        figures.update(sample.means())
+    place = _same_stages(a, b)
+    found[1] = {key: value for old, value in found[1].items() if (key := _at(old, place)) is not None}
+    samples[1] = replace(
+        samples[1],
+        figures={
+            k: values for old, values in samples[1].figures.items() if (k := _at(old, place)) is not None
+        },
+    )
     keys = [*found[0], *(key for key in found[1] if key not in found[0])]
-    rows = [_quantity(key, found[0].get(key), found[1].get(key)) for key in keys]
+    rows = [
+        _quantity(key, found[0].get(key), found[1].get(key), standard_error(key, *samples)) for key in keys
+    ]
     whole = [row for row in rows if row.stage is None]
     # By stage, what changed most first: the rest is in the tables.
     staged = sorted(
@@ -49,6 +63,29 @@ def compare_runs(a: RunTables, b: RunTables, limit: int = 200) -> RunComparison:
         truncated=len(rows) > limit,
         sources=[source for tables in (a, b) for source in _sources(tables)],
     )
+
+
+def _same_stages(a: RunTables, b: RunTables) -> dict[int, int]:
+    """The stages of `a` by those of `b` that begin on the same day: studies of two months overlap."""
+    days = [
+        {
+            int(each["id"]): str(each.get("start_date", each["label"]))
+            for each in tables.results.metadata.get("stages", [])
+        }
+        for tables in (a, b)
+    ]
+    if any(len(set(each.values())) < len(each) for each in days):  # labels of weeks: the months they begin in
+        return {number: number for number in days[0] if number in days[1]}
+    own = {day: number for number, day in days[0].items()}
+    return {number: own[day] for number, day in days[1].items() if day in own}
+
+
+def _at(key: Key, place: dict[int, int]) -> Key | None:
+    """A figure's key with the stage of the first run; None where that has no such stage."""
+    group, name, entity, stage, unit = key
+    if stage is None:
+        return key
+    return (group, name, entity, place[stage], unit) if stage in place else None
 
 
 def _figures(tables: RunTables) -> Iterator[tuple[Key, float]]:
@@ -127,11 +164,13 @@ def _storage(tables: RunTables) -> Iterator[tuple[Key, float]]:
         yield ("storage", "mean storage", "all reservoirs", stage, "hm3"), total
 
 
-def _quantity(key: Key, a: float | None, b: float | None) -> Quantity:
+def _quantity(key: Key, a: float | None, b: float | None, error: float | None) -> Quantity:
     change = None if a is None or b is None else b - a
     relative = None if change is None or not a else change / abs(a)
     group, name, entity, stage, unit = key
-    return Quantity(group, name, entity, stage, unit, a, b, change, relative)
+    known = change is not None and error is not None
+    significant = abs(change or 0.0) > BEYOND * (error or 0.0) if known else None
+    return Quantity(group, name, entity, stage, unit, a, b, change, relative, error, significant)
 
 
 def _sentences(whole: list[Quantity], staged: list[Quantity]) -> list[str]:

@@ -101,12 +101,14 @@ class Quantity:
     group: str  #: cost, price, storage, deficit, training
     quantity: str
     entity: str
-    stage: int | None
+    stage: int | None  #: of the first run
     unit: str
     a: float | None
     b: float | None
     change: float | None
     relative: float | None
+    error: float | None = None  #: standard error of the change; 0 where every path was simulated
+    significant: bool | None = None  #: whether the change is beyond 1.96 of them; None: not known
 
 
 @frozen()

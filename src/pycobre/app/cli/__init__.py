@@ -8,7 +8,7 @@ To add a command, write `cli/<name>.py` with
 and give it a line in `COMMANDS`. An exception becomes an exit code and a hint in one place (`app.failures`).
 
 commands   init, run, solve, validate, schema, import_, migrate, simulate, runs, watch, report, export,
-           compare, verify, doctor, mcp, replay, version
+           compare, compare_bits, diff, verify, doctor, mcp, replay, version
 parser     the argument parser and its hints
 display    what a run prints: header, events, summary
 screen     the events as a live table, plain lines or JSON lines
@@ -46,7 +46,8 @@ COMMANDS = {
     "watch": "watch runs in a terminal: bounds, ranks, messages, results",
     "report": "write an HTML report of a run, and its figures as PNG",
     "export": "write the tables of a run as CSV files or a workbook, with names and units",
-    "compare": "compare two runs bit by bit and report the differences",
+    "compare": "compare costs, prices, storage and deficits of two runs; --bits: bit by bit",
+    "diff": "say what changed between two cases, by plant and date",
     "verify": "run a case on all backends and compare the results bit by bit",
     "doctor": "report which backends and packages work on this machine",
     "mcp": "answer questions about cases and runs to MCP clients, such as assistants",

@@ -1,123 +1,151 @@
-"""`pycobre compare A B`: are two runs the same, and where not, by how much?"""
+"""`pycobre compare A B`: what two runs say of costs, prices, storage and deficits; `--bits`: are they the same?"""
 
 from __future__ import annotations
 
 import argparse
+import json
 import textwrap
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from pycobre.app.origin import differences
-from pycobre.app.results.directory import Results, open_results
+from pycobre.app.cli import compare_bits
+from pycobre.app.results.directory import open_results
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from pycobre.app.answers.run_records import Quantity
 
-SAME, DIFFERENT = 0, 1
-_NAMED = 20  # columns for the name of a part, of the 80 that a line may have
-
-
-@dataclass(frozen=True)
-class Difference:
-    """One row of the comparison; `detail` is empty where both are the same."""
-
-    what: str
-    detail: str
+_STAGES = 4  # changes by stage that are shown of each group: the largest
+_WIDTH = 99
+_TITLES = {
+    "cost": "costs, mean of a scenario, discounted",
+    "price": "prices, mean over hours",
+    "deficit": "deficit",
+    "storage": "storage",
+    "water": "water",
+    "training": "training",
+}
+_WORDS = {"lolp": "probability of a deficit", "eens_mwh": "energy not served, MWh"}
+_TWICE = "stage_cost"  # of all stages: the total cost
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("first", metavar="A", type=Path, help="result directory")
     parser.add_argument("second", metavar="B", type=Path, help="another one")
+    parser.add_argument(
+        "--bits", action="store_true", help="whether both are the same, bit by bit; exits with 1 where not"
+    )
+    parser.add_argument("--format", choices=("human", "json"), default="human", help="for people or programs")
+    parser.add_argument(
+        "--limit", type=int, default=200, metavar="N", help="most figures in the document of json (200)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a line per part; 1 when anything but the clocks differs."""
-    rows = compare(open_results(arguments.first), open_results(arguments.second))
-    for row in rows:
-        # Paths and hashes stay whole, to be copied.
-        detail = textwrap.wrap(
-            row.detail or "same", 79 - _NAMED, break_long_words=False, break_on_hyphens=False
-        )
-        print(f"{row.what:{_NAMED}} " + f"\n{'':{_NAMED + 1}}".join(detail))
-    different = [row for row in rows if row.detail]
+    """Print the figures of both with their change."""
+    first, second = open_results(arguments.first), open_results(arguments.second)
+    if arguments.bits:
+        return compare_bits.run(first, second)
+    from pycobre.app.answers.run_comparison import compare_runs
+    from pycobre.app.answers.run_tables import RunTables
+
+    human = arguments.format == "human"
+    tables = [RunTables(str(each.directory), each) for each in (first, second)]
+    found = compare_runs(tables[0], tables[1], 1_000_000 if human else arguments.limit)
+    if not human:
+        print(json.dumps(asdict(found), indent=2))
+        return 0
+    whole = [each for each in found.quantities if each.stage is None]
+    _print_table(found.a, found.b, whole)
+    _print_stages(found.quantities, dict(tables[0].stages))
     print()
-    print(
-        f"{len(different)} of {len(rows)} parts differ"
-        if different
-        else "the two runs are the same, bit for bit"
-    )
-    return DIFFERENT if different else SAME
+    for text in [*_horizons(tables[0].stages, tables[1].stages), *_closing(whole)]:
+        print(textwrap.fill(text, _WIDTH, break_long_words=False, break_on_hyphens=False))
+    print(f"next: pycobre compare {found.a} {found.b} --bits says whether they are the same run")
+    return 0
 
 
-def compare(first: Results, second: Results) -> list[Difference]:
-    """What is the same in two runs and what is not. Times and places never count."""
-    a, b = first.metadata, second.metadata
-    rows = [
-        Difference("input_hash", _hash("input_hash", "inputs", a, b)),
-        Difference("config_hash", _hash("config_hash", "config", a, b)),
+def _print_table(a: str, b: str, whole: Sequence[Quantity]) -> None:
+    print(f"A  {a}\nB  {b}\n")
+    print(f"{'':42}{'A':>11} {'B':>11} {'change':>11}  {'%':>8}")
+    for group, title in _TITLES.items():
+        rows = [
+            each for each in whole if each.group == group and (each.a or each.b) and each.quantity != _TWICE
+        ]
+        if rows:
+            print(title)
+        for each in rows:
+            who = f" of {each.entity}" if each.entity else ""
+            print(_row(f"{_words(each)}{who}", each))
+
+
+def _print_stages(quantities: Sequence[Quantity], labels: Mapping[int, str]) -> None:
+    """The largest changes of single stages; single reservoirs are left to the document."""
+    changed = [
+        each
+        for each in quantities
+        if each.stage is not None
+        and each.change
+        and (each.group != "storage" or each.entity == "all reservoirs")
     ]
-    for key in ("iterations", "termination_reason", "policy_digest"):
-        if key in a or key in b:  # a simulation alone has no iterations
-            rows.append(Difference(key, _plain(a.get(key), b.get(key))))
-    tables = (_tables(first), _tables(second))
-    for name in sorted({*tables[0], *tables[1]}, key=lambda name: (name != "convergence", name)):
-        if name in tables[0] and name in tables[1]:
-            rows.append(_table(name, first, second))
+    shown = [
+        each for group in _TITLES for each in [each for each in changed if each.group == group][:_STAGES]
+    ]
+    if shown:
+        print(f"\nby stage, the largest changes{f' of {len(changed)}' if len(changed) > len(shown) else ''}")
+    for each in shown:
+        who = f" of {each.entity}" if each.entity else ""
+        print(_row(f"{labels.get(each.stage or 0, each.stage)} {_words(each)}{who}", each))
+
+
+def _words(each: Quantity) -> str:
+    return _WORDS.get(each.quantity, each.quantity.replace("_", " "))
+
+
+def _row(what: str, each: Quantity) -> str:
+    unit = f", {each.unit}" if each.unit and each.unit != "1" else ""
+    name = f"  {what}{unit}"
+    name = name if len(name) <= 41 else f"{name[:40]}…"
+    relative = "" if each.relative is None else f"{100.0 * each.relative:+.2f}"
+    mark = {True: " *", False: "", None: ""}[each.significant]
+    line = f"{name:42}{_amount(each.a):>11} {_amount(each.b):>11} {_amount(each.change):>11}"
+    return f"{line}  {relative:>8}{mark}".rstrip()
+
+
+def _amount(value: float | None) -> str:
+    return "-" if value is None else f"{value:.5g}"
+
+
+def _horizons(a: Sequence[tuple[int, str]], b: Sequence[tuple[int, str]]) -> list[str]:
+    """A warning where totals are of different periods."""
+    if not a or not b or [label for _, label in a] == [label for _, label in b]:
+        return []
+    return [
+        f"A goes from {a[0][1]} to {a[-1][1]}, B from {b[0][1]} to {b[-1][1]}: totals are of different periods; "
+        "stages are compared where both have them."
+    ]
+
+
+def _closing(whole: Sequence[Quantity]) -> list[str]:
+    """What the marks mean, and the answer in one sentence."""
+    cost = next(
+        (each for each in whole if each.quantity == "total cost: mean" and each.error is not None), None
+    )
+    told = []
+    if cost is not None and cost.change is not None and cost.error is not None:
+        if not cost.change:
+            told.append("The two runs cost the same.")
         else:
-            where = first.directory if name in tables[0] else second.directory
-            rows.append(Difference(name, f"only in {where}"))
-    return rows
-
-
-def _tables(results: Results) -> tuple[str, ...]:
-    return (*(("convergence",) if results.trained else ()), *results.simulated)
-
-
-def _hash(key: str, part: str, a: dict[str, Any], b: dict[str, Any]) -> str:
-    """Two hashes, and what is behind their difference where both runs have noted it."""
-    said = _plain(a.get(key), b.get(key))
-    if said and part in a and part in b:
-        changes = differences(a[part], b[part])
-        said += ": " + "; ".join(
-            path if part == "inputs" else f"{path} {one} against {other}" for path, one, other in changes
-        )
-    return said
-
-
-def _plain(a: object, b: object) -> str:
-    return "" if a == b else f"{_short(a)} against {_short(b)}"
-
-
-def _short(value: object) -> str:
-    text = "nothing" if value is None else str(value)
-    return f"{text[:12]}…" if len(text) > 20 else text
-
-
-def _table(name: str, first: Results, second: Results) -> Difference:
-    """The largest relative difference of a table's numbers, and of which row."""
-    a, b = (r.convergence if name == "convergence" else r.simulation(name) for r in (first, second))
-    if a.equals(b):
-        return Difference(name, "")
-    if a.column_names != b.column_names:
-        odd = ", ".join(sorted({*a.column_names} ^ {*b.column_names}))
-        return Difference(name, f"other columns: {odd or 'in another order'}")
-    if a.num_rows != b.num_rows:
-        return Difference(name, f"{a.num_rows} rows against {b.num_rows}")
-    worst, place = 0.0, "only in what is not a number"
-    for column in a.column_names:
-        x, y = (table[column].to_numpy().astype(np.float64) for table in (a, b))
-        gap = np.abs(x - y) / np.maximum(1.0, np.maximum(np.abs(x), np.abs(y)))
-        gap = np.where(np.isnan(x) & np.isnan(y), 0.0, np.nan_to_num(gap, nan=np.inf))
-        if gap.size and gap.max() > worst:
-            row = int(gap.argmax())
-            worst, place = float(gap[row]), f"{column} of {_key(a, row)}: {x[row]:.9g} against {y[row]:.9g}"
-    return Difference(name, f"differs by up to {worst:.2g} ({place})")
-
-
-def _key(table: pa.Table, row: int) -> str:
-    """What a row is about, by the columns that name it."""
-    names = [name for name in table.column_names if name.endswith("_id") or name in ("iteration", "depth")]
-    return ", ".join(f"{name.removesuffix('_id')} {table[name][row].as_py()}" for name in names)
+            word = "more" if cost.change > 0 else "less"
+            sure = (
+                "more than chance explains"
+                if cost.significant
+                else "no more than chance may explain: simulate more scenarios"
+            )
+            told.append(
+                f"B costs {abs(cost.change):.5g} $ {word} (± {1.96 * cost.error:.2g} $, 95 %), {sure}."
+            )
+    if any(each.significant for each in whole):
+        told.append("* beyond 1.96 standard errors of the change.")
+    return told
