@@ -65,6 +65,7 @@ IMPORTS: dict[str, set[str]] = {
         "_native",
         "_util",
         "app",
+        "app.answers",
         "app.mcp",
         "app.plot",
         "app.results",
