@@ -29,6 +29,7 @@ failures       from an exception to an exit code and a hint
 streams        standard streams that are closed or that nobody reads
 wording        amounts, durations and counts for people
 results        a result directory: tables, files
+case_sheets    a case as CSV files or a workbook, and back
 answers        questions about cases and runs, answered from their files
 tui            watching runs in a terminal
 mcp            the server that assistants ask

@@ -1,4 +1,4 @@
-"""`pycobre export RUN --to csv|xlsx`: the tables of a run for spreadsheets and other programs."""
+"""`pycobre export PATH --to csv|xlsx`: the tables of a run, or a case, for spreadsheets and other programs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pycobre.app.results.directory import open_results
 from pycobre.app.results.export import CSV, FORMS, XLSX, export_tables
 from pycobre.app.results.frame import Shape, parse_quantiles
 from pycobre.app.results.layout import EXPORT
+from pycobre.errors import OptionError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("run", metavar="RUN", type=Path, help="result directory of a run")
+    parser.add_argument("run", metavar="RUN", type=Path, help="result directory of a run, or a case")
     parser.add_argument("--to", choices=FORMS, required=True, help="files of text, or a workbook")
     parser.add_argument(
         "--table", action="append", default=[], metavar="NAME", help="one table, such as hydros; repeatable"
@@ -33,6 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the files and say where they are."""
+    if (arguments.run / "config.json").is_file():
+        return _case(arguments)
     results = open_results(arguments.run)
     quantiles = None if arguments.quantiles is None else parse_quantiles(arguments.quantiles.split(","))
     shape = Shape(arguments.per, arguments.total, quantiles)
@@ -42,4 +45,28 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{name:<20} {rows:>10,} rows  {path}")
     if arguments.to == XLSX:
         print("units and meanings are on the sheet `columns`")
+    return 0
+
+
+def _case(arguments: argparse.Namespace) -> int:
+    """A case, in the form that `pycobre import` reads back."""
+    from pycobre.app.case_sheets import case_to_sheets, write_sheets
+    from pycobre.hydro.files import load_case
+
+    case, form = arguments.run, arguments.to
+    if arguments.table or arguments.total or arguments.quantiles:
+        raise OptionError(
+            f"{case}: expected no --table, --total or --quantiles for a case, got some. For a run name its directory."
+        )
+    target = arguments.output or case.with_name(
+        f"{case.resolve().name}-{form}" if form == CSV else f"{case.resolve().name}.xlsx"
+    )
+    if target.exists():
+        raise OptionError(
+            f"{target}: expected a new path, got one that is there. Name another with --output."
+        )
+    sheets = case_to_sheets(load_case(case))
+    write_sheets(sheets, form, target)
+    print(f"{target}: {len(sheets)} tables")
+    print(f"next: edit them, then pycobre import {form} {target} NEW_CASE")
     return 0

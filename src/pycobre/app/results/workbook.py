@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import io
 import math
+import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from pycobre.errors import OptionError
+from pycobre.errors import OptionError, OutputError
 
-__all__ = ["LARGEST_SHEET", "Sheet", "write_workbook"]
+__all__ = ["LARGEST_SHEET", "Sheet", "read_workbook", "write_workbook"]
 
 LARGEST_SHEET = 1_048_576
 """Rows of a sheet, its header included."""
@@ -38,6 +40,28 @@ def write_workbook(sheets: Iterable[Sheet]) -> bytes:
     sink = io.BytesIO()
     book.save(sink)
     return sink.getvalue()
+
+
+def read_workbook(path: Path) -> dict[str, list[list[Any]]]:
+    """The rows of every sheet, by its name; of formulas the values that were saved with them."""
+    openpyxl = _openpyxl()
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        found = {
+            sheet.title: [list(row) for row in sheet.iter_rows(values_only=True)] for sheet in book.worksheets
+        }
+        book.close()
+    except (
+        OSError,
+        ValueError,
+        KeyError,
+        zipfile.BadZipFile,
+        openpyxl.utils.exceptions.InvalidFileException,
+    ) as cause:
+        raise OutputError(
+            f"{path}: expected a workbook (.xlsx), got another: {cause}. Save it again."
+        ) from cause
+    return found
 
 
 def _cell(page: Any, value: Any) -> Any:
