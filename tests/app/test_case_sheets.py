@@ -9,6 +9,7 @@ import pytest
 
 from pycobre.app.case_sheets import case_to_sheets, read_sheets, sheets_to_case, write_sheets
 from pycobre.app.cli import main
+from pycobre.app.results import workbook
 from pycobre.errors import CaseError, OutputError
 from pycobre.hydro.examples import example
 from pycobre.hydro.files import case_files, identity, load_case, write_case
@@ -35,7 +36,7 @@ def test_there_and_back_is_the_same_case(name: str, form: str, tmp_path: Path) -
     assert read_sheets(form, again) == read_sheets(form, target)
 
 
-def test_what_is_wrong_is_said(tmp_path: Path) -> None:
+def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sheets = case_to_sheets(example("cascade").build())
     with pytest.raises(CaseError, match=r"table system/plants: expected one of a case's"):
         sheets_to_case({**sheets, "system/plants": [["id"], [1]]}, "a")
@@ -55,9 +56,16 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     pytest.importorskip("openpyxl", reason="the extra frames is not installed")
     with pytest.raises(OutputError, match=r"expected a workbook \(\.xlsx\)"):
         read_sheets("xlsx", tmp_path / "book.xlsx")
+    write_sheets(sheets, "xlsx", tmp_path / "large.xlsx")
+    monkeypatch.setattr(workbook, "LARGEST_UNPACKED", 1000)
+    with pytest.raises(OutputError, match="more than 1,000"):
+        read_sheets("xlsx", tmp_path / "large.xlsx")
 
 
-def test_the_command_line_exports_and_imports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_exports_and_imports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
     case = tmp_path / "lake"
     write_case(example("one-reservoir").build(), case)
     assert main(["export", str(case), "--to", "csv"]) == 0

@@ -29,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="Q,Q",
         help="mean and quantiles over the scenarios, such as 0.1,0.5,0.9, in place of every scenario",
     )
-    parser.add_argument("--output", type=Path, metavar="PATH", help="directory or workbook (RUN/export)")
+    parser.add_argument(
+        "--output", type=Path, metavar="PATH", help="directory or workbook (RUN/export; of a case, here)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -58,9 +60,8 @@ def _case(arguments: argparse.Namespace) -> int:
         raise OptionError(
             f"{case}: expected no --table, --total or --quantiles for a case, got some. For a run name its directory."
         )
-    target = arguments.output or case.with_name(
-        f"{case.resolve().name}-{form}" if form == CSV else f"{case.resolve().name}.xlsx"
-    )
+    name = case.resolve().name
+    target = arguments.output or Path(f"{name}-csv" if form == CSV else f"{name}.xlsx")
     if target.exists():
         raise OptionError(
             f"{target}: expected a new path, got one that is there. Name another with --output."

@@ -16,6 +16,8 @@ __all__ = ["LARGEST_SHEET", "Sheet", "read_workbook", "write_workbook"]
 
 LARGEST_SHEET = 1_048_576
 """Rows of a sheet, its header included."""
+LARGEST_UNPACKED = 1 << 30
+"""Bytes of a workbook that is read; one of a large study holds a tenth of it."""
 
 
 @dataclass(frozen=True)
@@ -45,19 +47,18 @@ def write_workbook(sheets: Iterable[Sheet]) -> bytes:
 def read_workbook(path: Path) -> dict[str, list[list[Any]]]:
     """The rows of every sheet, by its name; of formulas the values that were saved with them."""
     openpyxl = _openpyxl()
+    bad = openpyxl.utils.exceptions.InvalidFileException
     try:
+        with zipfile.ZipFile(path) as packed:
+            unpacked = sum(part.file_size for part in packed.infolist())
+        if unpacked > LARGEST_UNPACKED:
+            raise ValueError(f"it holds {unpacked:,} bytes, more than {LARGEST_UNPACKED:,}")
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         found = {
             sheet.title: [list(row) for row in sheet.iter_rows(values_only=True)] for sheet in book.worksheets
         }
         book.close()
-    except (
-        OSError,
-        ValueError,
-        KeyError,
-        zipfile.BadZipFile,
-        openpyxl.utils.exceptions.InvalidFileException,
-    ) as cause:
+    except (OSError, ValueError, KeyError, SyntaxError, zipfile.BadZipFile, bad) as cause:
         raise OutputError(
             f"{path}: expected a workbook (.xlsx), got another: {cause}. Save it again."
         ) from cause
