@@ -138,6 +138,7 @@ def test_a_state_that_cannot_be_written_is_a_note_on_the_error(
         if isinstance(event, IterationFinished) and event.iteration == 2:
             monkeypatch.setattr(Trainer, "_backward", backward)
 
+    monkeypatch.setattr(checkpoint, "SHARE", 0.0)  # these iterations are too short to hold each
     with pytest.raises(SolverError, match="no solution") as caught:
         pycobre.train(problem(), options=options(9), output=tmp_path, progress_callback=begun)
     (note,) = caught.value.__notes__

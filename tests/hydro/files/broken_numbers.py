@@ -226,9 +226,9 @@ PHYSICAL: tuple[Broken, ...] = (
 
 SUPPORT: tuple[Broken, ...] = (
     broken(
-        "a cyclic horizon",
+        "a cycle of three months",
         put(STAGES, "policy_graph.type", "cyclic"),
-        Said("unsupported", STAGES, "cyclic horizons are not supported yet", where="policy_graph.type"),
+        Said("cycle", STAGES, "a cycle lasts whole years", where="policy_graph.type"),
     ),
     broken(
         "a reservoir that fills",

@@ -23,7 +23,7 @@ def sum_per_rank() -> None:
     """Every rank adds up its own trajectories' costs and their squares, and the ranks' sums are added."""
     from pycobre.sddp.numbers import Spread
     from pycobre.sddp.split import Split
-    from pycobre.sddp.training import trainer
+    from pycobre.sddp.training import walks
 
     def spread(costs: Any) -> Spread:
         count, split = len(costs), Split(len(costs), _number("SIZE", 1))
@@ -33,7 +33,7 @@ def sum_per_rank() -> None:
         std = math.sqrt(max(0.0, squares - count * mean * mean) / (count - 1))
         return Spread(mean, std, 1.96 * std / math.sqrt(count))
 
-    trainer.spread = spread
+    walks.spread = spread
 
 
 def seed_per_rank() -> None:
@@ -56,8 +56,8 @@ def hot_start() -> None:
     original = SubproblemSolver._solve
     last: dict[int, Any] = {}
 
-    def solve(self: Any, node: int, x: Any, values: Any, start: Any, *rest: Any) -> Any:
-        block = original(self, node, x, values, last.get(node, start), *rest)
+    def solve(self: Any, node: int, x: Any, values: Any, start: Any, *rest: Any, **named: Any) -> Any:
+        block = original(self, node, x, values, last.get(node, start), *rest, **named)
         if block.basis is not None:
             last[node] = block.basis.take([len(block.basis) - 1])
         return block
