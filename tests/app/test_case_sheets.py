@@ -62,6 +62,16 @@ def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         read_sheets("xlsx", tmp_path / "large.xlsx")
 
 
+def test_long_lists_fit_into_csv_and_are_refused_by_workbooks(tmp_path: Path) -> None:
+    long = {"config.settings": [["path", "value"], ["x", "[" + "1, " * 60_000 + "1]"]]}
+    write_sheets(long, "csv", tmp_path)
+    assert read_sheets("csv", tmp_path) == long
+    pytest.importorskip("openpyxl", reason="the extra frames is not installed")
+    with pytest.raises(OutputError, match=r"at most 32,767 characters.*Write csv instead\."):
+        write_sheets(long, "xlsx", tmp_path / "long.xlsx")
+    assert not (tmp_path / "long.xlsx").exists()
+
+
 def test_the_command_line_exports_and_imports(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["case_to_sheets", "read_sheets", "sheets_to_case", "write_sheets"]
 
 Grid = list[list[Any]]
+LARGEST_CELL = 1 << 28
+"""Characters of a cell of a CSV file: matrices of large systems are one."""
 _SETTINGS = "settings"
 _INDEX = "tables"
 
@@ -108,6 +110,7 @@ def read_sheets(form: str, source: Path) -> dict[str, Grid]:
 
 
 def _csv(path: Path) -> Grid:
+    csv.field_size_limit(max(csv.field_size_limit(), LARGEST_CELL))
     try:
         return [
             list(row) for row in csv.reader(io.StringIO(path.read_text("utf-8-sig"), newline=""), strict=True)

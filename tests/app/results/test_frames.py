@@ -22,6 +22,7 @@ from pycobre.app.results.schemas import Column
 from pycobre.app.results.summaries import over_scenarios
 from pycobre.app.results.workbook import Sheet, write_workbook
 from pycobre.errors import OptionError, OutputError
+from pycobre.problem import Graph, build
 
 pytestmark = pytest.mark.xdist_group("answers")
 
@@ -182,6 +183,33 @@ def test_a_workbook_reads_back_to_the_frames(results: Results, tmp_path: Path) -
         for name, value in zip(names, found, strict=True):
             expected = row[name]
             assert (value.date() if isinstance(expected, date) else value) == expected
+
+
+def test_totals_are_exported_where_there_are_any(results: Results, tmp_path: Path) -> None:
+    rows = {name: rows for _, name, rows in export_tables(results, "csv", tmp_path, (), Shape(total="bus"))}
+    assert rows["thermals"] == rows["balance"] == rows["buses"]
+    assert rows["exchanges"] == len(rows_of(results, "exchanges"))
+    assert rows["costs"] == len(rows_of(results, "costs"))
+
+
+def test_states_of_a_problem_have_names_and_quantiles(tmp_path: Path) -> None:
+    def stage(sp: Any, number: int) -> None:
+        volume = sp.state("volume", initial=10.0, upper=10.0)
+        used = sp.variable("used", upper=4.0)
+        loss = sp.noise([0.0, 1.0], name="loss")
+        sp.add(volume.out == volume.in_ - used - loss, "balance")
+        sp.minimise(-used)
+
+    problem = build(Graph.linear(2), stage, lower_bound=-100.0)
+    policy = pycobre.train(problem, {"iteration_limit": 2}, output=tmp_path).policy
+    pycobre.simulate(problem, policy, 4, output=tmp_path)
+    results = pycobre.open_results(tmp_path)
+    rows = results.frame("states", "arrow", quantiles=(0.5,)).to_pylist()
+    assert [(row["depth"], row["state"], row["statistic"]) for row in rows] == [
+        (depth, "volume", statistic) for depth in (0, 1) for statistic in ("mean", "p50")
+    ]
+    values = results.simulation("states").to_pylist()
+    assert rows[0]["value"] == pytest.approx(np.mean([row["value"] for row in values if row["depth"] == 0]))
 
 
 def test_text_in_a_workbook_is_never_a_formula(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pycobre._util.suggest import did_you_mean
 from pycobre.app.results.balance import BALANCE, energy_balance
 from pycobre.app.results.files import read_table
 from pycobre.app.results.labels import Labels, labelled
-from pycobre.app.results.schemas import SIMULATION_TABLES, TABLES, Column, Table
+from pycobre.app.results.schemas import PROBLEM_TABLES, SIMULATION_TABLES, TABLES, Column, Table
 from pycobre.app.results.summaries import Columns, by_stage, over_scenarios, totals
 from pycobre.errors import OptionError, OutputError
 
@@ -35,7 +35,7 @@ __all__ = [
 
 LIBRARIES = ("pandas", "polars", "arrow")
 _TABLES = {table.name: table for table in (*TABLES, BALANCE)}
-_OF_SIMULATION = {table.name for table in (*SIMULATION_TABLES, BALANCE)}
+_OF_SIMULATION = {table.name for table in (*SIMULATION_TABLES, *PROBLEM_TABLES, BALANCE)}
 _TIMES = ("scenario_id", "stage_id", "node_id", "block_id")
 
 
@@ -60,8 +60,11 @@ class Shape:
         """What of it a table can have, where a shape is meant for many tables."""
         if name not in _OF_SIMULATION:
             return Shape()
-        table = _TABLES[name]
-        return self if "hours" in table.names else replace(self, total="")
+        names = _TABLES[name].names
+        lost = (
+            "hours" not in names or "constraint_id" in names or (self.total == "bus" and "line_id" in names)
+        )
+        return replace(self, total="") if lost else self
 
     @property
     def plain(self) -> bool:

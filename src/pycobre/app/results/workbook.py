@@ -16,6 +16,8 @@ __all__ = ["LARGEST_SHEET", "Sheet", "read_workbook", "write_workbook"]
 
 LARGEST_SHEET = 1_048_576
 """Rows of a sheet, its header included."""
+LONGEST_TEXT = 32_767
+"""Characters of a cell."""
 LARGEST_UNPACKED = 1 << 30
 """Bytes of a workbook that is read; one of a large study holds a tenth of it."""
 
@@ -37,8 +39,13 @@ def write_workbook(sheets: Iterable[Sheet]) -> bytes:
         page = book.create_sheet(sheet.name)
         page.freeze_panes = "A2"
         page.append([_cell(page, text) for text in sheet.header])
-        for row in sheet.rows:
-            page.append([_cell(page, value) for value in row])
+        try:
+            for row in sheet.rows:
+                page.append([_cell(page, value) for value in row])
+        except OutputError:
+            for unfinished in book.worksheets:
+                unfinished.close()  # the library keeps a writer open in each
+            raise
     sink = io.BytesIO()
     book.save(sink)
     return sink.getvalue()
@@ -70,6 +77,11 @@ def _cell(page: Any, value: Any) -> Any:
         return None
     if isinstance(value, float) and float(f"{value:.16g}") != value:
         return _as(page, repr(value), "n")  # the library writes 16 digits; a few numbers need 17
+    if isinstance(value, str) and len(value) > LONGEST_TEXT:
+        raise OutputError(
+            f"sheet {page.title}: expected texts of at most {LONGEST_TEXT:,} characters, which a cell can hold, got "
+            f"{len(value):,}. Write csv instead."
+        )
     if isinstance(value, str) and value.startswith("="):
         return _as(page, value, "s")  # else a spreadsheet program would compute it
     return value
