@@ -26,6 +26,7 @@ from pycobre.app.request import Request
 from pycobre.app.rescue import Rescue
 from pycobre.app.stop_switch import StopSwitch
 from pycobre.comm import create_communicator
+from pycobre.comm.shm.names import remove_all
 from pycobre.launch.channel import PAYLOAD_FD_VARIABLE, Channel, Kind
 from pycobre.launch.event_batcher import EventBatcher
 
@@ -47,6 +48,7 @@ def main() -> int:
 
     def orphaned() -> None:
         rescue.try_to_save()
+        remove_all()  # the segment of ranks that have not met yet
         os._exit(1)
 
     channel = Channel.inherited(switch.set, orphaned, rescue.try_to_save)

@@ -14,7 +14,6 @@ the segment that has just replaced it.
 from __future__ import annotations
 
 import errno
-import fcntl
 import logging
 import mmap
 import os
@@ -30,6 +29,7 @@ from pycobre._native import shm as native
 from pycobre._util.pidfd import open_pidfd
 from pycobre.comm.config import ShmConfig
 from pycobre.comm.fold import ReduceOp
+from pycobre.comm.shm import names
 from pycobre.comm.shm.failure import START, collective_failed
 from pycobre.errors import AllocationFailed, CollectiveFailed, InitializationFailed
 
@@ -103,28 +103,11 @@ class _Segment:
 
     def unlink(self) -> None:
         """Remove the name, if it has not been removed yet."""
-        _unlink_if_same(self.path, self.identity)
+        names.remove_if_same(self.path, self.identity)
 
 
 def _identity(found: os.stat_result) -> tuple[int, int]:
     return found.st_dev, found.st_ino
-
-
-def _unlink_if_same(path: str, identity: tuple[int, int]) -> None:
-    """Remove a name unless it has come to mean another file.
-
-    A name is only given to a file while it is free, so once we hold the lock of the file that has it, nobody else can
-    make it mean another one before we have removed it.
-    """
-    with suppress(FileNotFoundError):
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        try:
-            if _identity(os.fstat(descriptor)) == identity:
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if _identity(os.stat(path)) == identity:
-                    os.unlink(path)
-        finally:
-            os.close(descriptor)
 
 
 def _create(path: str, config: ShmConfig) -> _Segment:
@@ -136,6 +119,7 @@ def _create(path: str, config: ShmConfig) -> _Segment:
         start_time = process_start_time(os.getpid())
         native.format_segment(memory, config.size, capacity, start_time or 0, _pid_namespace())
         channel = _claim(memory, config)
+        names.note(path, _identity(os.fstat(descriptor)))
         while not _link(descriptor, path):
             problem = _replace_stale(path)
             if problem is not None:
@@ -228,7 +212,7 @@ def _replace_stale(path: str) -> str | None:
     ours = found.st_uid == os.geteuid() and namespace == _pid_namespace()
     if ours and process_start_time(pid) != start_time:
         log.info("shm: the segment %s of process %d, which no longer runs, is replaced", path, pid)
-        _unlink_if_same(path, _identity(found))
+        names.remove_if_same(path, _identity(found))
         return None
     return (
         f"the segment {path} exists already and is in use: process {pid} is starting a run with it. "
