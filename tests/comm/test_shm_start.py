@@ -33,6 +33,7 @@ from pycobre.comm import (
     ShmBackend,
     ShmConfig,
 )
+from pycobre.comm.shm import names
 from pycobre.comm.shm import segment as shm_segment
 from pycobre.errors import WorkerError
 from pycobre.testing import run_ranks
@@ -142,9 +143,7 @@ def test_whoever_removes_a_name_does_not_hit_its_successor(name: str) -> None:
     stale = path.stat()
     with path.open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        late = threading.Thread(
-            target=shm_segment._unlink_if_same, args=(str(path), (stale.st_dev, stale.st_ino))
-        )
+        late = threading.Thread(target=names.remove_if_same, args=(str(path), (stale.st_dev, stale.st_ino)))
         late.start()
         until_asleep(os.getpid(), late.native_id)
         path.unlink()
