@@ -56,8 +56,9 @@ def _request(arguments: argparse.Namespace) -> Request:
     ):
         if value is not None:
             overrides[name] = value
+    arguments.problem = _problem(arguments)
     return build_request(
-        _problem(arguments),
+        arguments.problem,
         overrides,
         output=arguments.output or _output_of(arguments.file),
         simulate=arguments.scenarios > 0,
@@ -81,7 +82,7 @@ def _validated(arguments: argparse.Namespace, report: Report) -> Mapping[str, An
     paths = read_validation(arguments.file, relax=arguments.relax)
     if not paths or report.policy is None:
         return {}
-    costs = path_costs(_problem(arguments), report.policy, paths)
+    costs = path_costs(arguments.problem, report.policy, paths)
     mean, least, most = (float(value) for value in (costs.mean(), costs.min(), costs.max()))
     return {"validation": {"paths": len(paths), "mean": mean, "least": least, "most": most}}
 

@@ -9,7 +9,7 @@ import fcntl
 import os
 from contextlib import suppress
 
-__all__ = ["note", "remove_all", "remove_if_same"]
+__all__ = ["identity_of", "note", "remove_all", "remove_if_same"]
 
 Identity = tuple[int, int]
 
@@ -37,14 +37,15 @@ def remove_if_same(path: str, identity: Identity) -> None:
     with suppress(FileNotFoundError):
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         try:
-            if _identity(os.fstat(descriptor)) == identity:
+            if identity_of(os.fstat(descriptor)) == identity:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
-                if _identity(os.stat(path)) == identity:
+                if identity_of(os.stat(path)) == identity:
                     os.unlink(path)
         finally:
             os.close(descriptor)
     _noted.pop(path, None)
 
 
-def _identity(found: os.stat_result) -> Identity:
+def identity_of(found: os.stat_result) -> Identity:
+    """What tells a file from its successor of the same name."""
     return found.st_dev, found.st_ino

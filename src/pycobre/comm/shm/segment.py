@@ -106,10 +106,6 @@ class _Segment:
         names.remove_if_same(self.path, self.identity)
 
 
-def _identity(found: os.stat_result) -> tuple[int, int]:
-    return found.st_dev, found.st_ino
-
-
 def _create(path: str, config: ShmConfig) -> _Segment:
     capacity = max(64 << 10, min(256 << 10, _SLOT_BUDGET // (2 * config.size)))
     total = native.segment_bytes(config.size, capacity)
@@ -119,12 +115,12 @@ def _create(path: str, config: ShmConfig) -> _Segment:
         start_time = process_start_time(os.getpid())
         native.format_segment(memory, config.size, capacity, start_time or 0, _pid_namespace())
         channel = _claim(memory, config)
-        names.note(path, _identity(os.fstat(descriptor)))
+        names.note(path, names.identity_of(os.fstat(descriptor)))
         while not _link(descriptor, path):
             problem = _replace_stale(path)
             if problem is not None:
                 raise InitializationFailed("shm", problem)
-        return _Segment(path, _identity(os.fstat(descriptor)), channel)
+        return _Segment(path, names.identity_of(os.fstat(descriptor)), channel)
     finally:
         os.close(descriptor)
 
@@ -157,7 +153,7 @@ def _attach(path: str, config: ShmConfig, deadline: float) -> _Segment:
                     continue
                 raise InitializationFailed("shm", _not_replaced(path, stale_process, config))
             memory = mmap.mmap(descriptor, total)
-            return _Segment(path, _identity(os.fstat(descriptor)), _claim(memory, config))
+            return _Segment(path, names.identity_of(os.fstat(descriptor)), _claim(memory, config))
         finally:
             os.close(descriptor)
     raise InitializationFailed(
@@ -212,7 +208,7 @@ def _replace_stale(path: str) -> str | None:
     ours = found.st_uid == os.geteuid() and namespace == _pid_namespace()
     if ours and process_start_time(pid) != start_time:
         log.info("shm: the segment %s of process %d, which no longer runs, is replaced", path, pid)
-        names.remove_if_same(path, _identity(found))
+        names.remove_if_same(path, names.identity_of(found))
         return None
     return (
         f"the segment {path} exists already and is in use: process {pid} is starting a run with it. "
