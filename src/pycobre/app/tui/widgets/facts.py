@@ -71,16 +71,20 @@ def _width(column: Sequence[tuple[str, str]]) -> int:
     return max(len(name) for name, _ in column) + max(len(value) for _, value in column) + 3
 
 
-class Facts(Rows):
-    """Names and figures, four to a column."""
-
-    DEFAULT_CSS = "Facts { height: 4; }"
+class RunRows(Rows):
+    """Rows that show one run."""
 
     view: RunView | None = None
 
     def show(self, view: RunView) -> None:
         self.view = view
         self.changed()
+
+
+class Facts(RunRows):
+    """Names and figures, four to a column."""
+
+    DEFAULT_CSS = "Facts { height: 4; }"
 
     def make(self, width: int, height: int) -> Sequence[Row]:
         if self.view is None:
@@ -105,16 +109,10 @@ class Facts(Rows):
         return rows
 
 
-class Headline(Rows):
+class Headline(RunRows):
     """The name of the run and how it is, in one row."""
 
     DEFAULT_CSS = "Headline { height: 1; background: $panel; }"
-
-    view: RunView | None = None
-
-    def show(self, view: RunView) -> None:
-        self.view = view
-        self.changed()
 
     def make(self, width: int, height: int) -> Sequence[Row]:
         if self.view is None:
@@ -135,16 +133,10 @@ class Headline(Rows):
         return [cut(row, width)]
 
 
-class Now(Rows):
+class Now(RunRows):
     """What the run does now: how far it is, and the stage of the pass."""
 
     DEFAULT_CSS = "Now { height: 2; }"
-
-    view: RunView | None = None
-
-    def show(self, view: RunView) -> None:
-        self.view = view
-        self.changed()
 
     def make(self, width: int, height: int) -> Sequence[Row]:
         if self.view is None:
